@@ -12,6 +12,7 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/array"
 	"varve.dev/zarr/internal/dimension"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
@@ -81,7 +82,7 @@ func (a *Array) append(ctx context.Context, axis int, more snapshot.Gain, opt Ap
 	if err != nil {
 		return err
 	}
-	return a.change(ctx, func(s *snapshot.Array) (*snapshot.Reshape, error) { return appended(s, axis, more, opt) })
+	return a.core.Change(ctx, func(s *snapshot.Array) (*snapshot.Reshape, error) { return appended(s, axis, more, opt) })
 }
 
 // axis returns the number of an axis. Negative numbers count from the last axis, -1.
@@ -267,7 +268,7 @@ func (g *Group) append(ctx context.Context, arrays []*Array, additions []Additio
 	defer leave()
 	// Compare shapes before anything else, as Array.Append does.
 	for i, add := range additions {
-		if err := arrays[i].state.Load().Expect(add.Options.orZero().Expect); err != nil {
+		if err := arrays[i].core.State().Expect(add.Options.orZero().Expect); err != nil {
 			return arrays[i].fail("append", err)
 		}
 	}
@@ -281,7 +282,9 @@ func (g *Group) append(ctx context.Context, arrays []*Array, additions []Additio
 	}
 	changes, err := checkDimensions(arrays, additions)
 	if err == nil {
-		err = checkShared(ctx, "append", arrays, changes)
+		var at int
+		at, err = array.CheckShared(ctx, cores(arrays), changes)
+		err = arrays[at].fail("append", err)
 	}
 	if err != nil {
 		return err
@@ -302,12 +305,21 @@ func (g *Group) append(ctx context.Context, arrays []*Array, additions []Additio
 		// A crashed writer left a transaction. Complete it for every array, then let
 		// Retry try again, because ErrPending is a conflict.
 		for _, a := range arrays {
-			if err := a.finishOthers(ctx); err != nil {
+			if err := a.core.FinishOthers(ctx); err != nil {
 				return err
 			}
 		}
 		return err
 	})
+}
+
+// cores returns what the arrays are inside.
+func cores(arrays []*Array) []*array.Array {
+	list := make([]*array.Array, len(arrays))
+	for i, a := range arrays {
+		list[i] = a.core
+	}
+	return list
 }
 
 // checkDimensions returns how the arrays change. It returns an error if arrays that share
@@ -324,16 +336,16 @@ func checkDimensions(arrays []*Array, additions []Addition) ([]dimension.Change,
 		if err != nil {
 			return nil, a.fail("append", err)
 		}
-		changes[i] = a.reshaping(func(shape []int64) []int64 {
+		changes[i] = a.core.Reshaping(func(shape []int64) []int64 {
 			shape[axis] += more
 			return shape
 		})
 		changes[i].Alone = additions[i].Alone
-		names, s := a.DimensionNames(), a.state.Load()
+		names, s := a.DimensionNames(), a.core.State()
 		if names == nil || names[axis] == "" || additions[i].Alone {
 			continue
 		}
-		// Arrays that disagree already are left to checkShared.
+		// Arrays that disagree already are left to array.CheckShared.
 		is, other := length{a.Path(), s.Grid.Axis(axis).Extent(), more}, seen[names[axis]]
 		if other.path != "" && other.old == is.old && other.more != is.more {
 			err := fault.Argument("%s along %q, %q gets %d: give both the same", quantity.Count(more, "elements"), names[axis], other.path, other.more)
@@ -353,7 +365,7 @@ func (d Addition) along(a *Array) (axis int, planes int64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	planes, err = e.Along(a.state.Load(), axis, d.Options.orZero().Planes)
+	planes, err = e.Along(a.core.State(), axis, d.Options.orZero().Planes)
 	return axis, planes, err
 }
 
@@ -368,9 +380,9 @@ func (a *Array) addition(ctx context.Context, add Addition) (func(publish.Docume
 		return nil, a.fail("append", err)
 	}
 	grow := func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
-		return a.grow(old, func(s *snapshot.Array) (*snapshot.Reshape, error) { return appended(s, axis, e, add.Options.orZero()) })
+		return a.core.Grow(old, func(s *snapshot.Array) (*snapshot.Reshape, error) { return appended(s, axis, e, add.Options.orZero()) })
 	}
-	plan := a.planned(ctx, grow)
+	plan := a.core.Planned(ctx, grow)
 	return func(d publish.Document) (*publish.Change, error) {
 		c, err := plan(d)
 		return c, a.fail("append", err)
@@ -504,7 +516,7 @@ func short(at int64, err error) error {
 // [AppendOptions.Grow] asks for others or the axis has edges that are not filled. A chunk
 // is copied as it is stored, by the store if it can, if the array has the same codecs and
 // fill value, and the same chunks along all other axes. All other chunks are decoded and
-// encoded again. Axes must have the same names as in the array, as far as both have some.
+// encoded again. Axes must have the same names as in the array, where both have some.
 // Attributes and coordinates are not looked at: units and packing must be the same.
 //
 // The segments stay where they are. If one changes meanwhile, nothing is published, and
@@ -555,13 +567,13 @@ func (a *Array) prepareSegments(ctx context.Context, segments []*Array) error {
 func (a *Array) segmented(segments []*Array) snapshot.Gain {
 	gain := snapshot.Gain{Buffer: element.Buffer{Type: a.Type()}, Segments: []snapshot.Segment{}}
 	for _, segment := range segments {
-		s := segment.state.Load()
+		s := segment.core.State()
 		gain.Segments = append(gain.Segments, snapshot.Segment{
 			Array: s, Name: segment.Location().String(), Complete: segment.options.RequireChunks,
 			Read: func(ctx context.Context, box grid.Box, dst []byte) error {
 				return segment.ReadBytes(ctx, selection.BoxOf(box), dst)
 			},
-			Fresh: func(ctx context.Context) (*snapshot.Array, error) { return segment.fresh(ctx, s) },
+			Fresh: func(ctx context.Context) (*snapshot.Array, error) { return segment.core.LookUnmoved(ctx, s) },
 		})
 	}
 	return gain

@@ -11,7 +11,6 @@ import (
 	"varve.dev/zarr/internal/nonfinite"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
-	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -65,9 +64,9 @@ func settingAttribute(name string, value any) (func(object []byte) ([]byte, erro
 // again if another writer publishes first.
 func (a *Array) UpdateAttributes(ctx context.Context, change func(object []byte) ([]byte, error)) error {
 	if a.isV2() {
-		return a.fail("set attributes", a.updateAttributesV2(ctx, change))
+		return a.fail("set attributes", a.core.UpdateAttributesV2(ctx, change))
 	}
-	err := a.update(ctx, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+	err := a.core.Update(ctx, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 		// The state is shared with concurrent readers, so change gets a copy.
 		raw, err := change(bytes.Clone(old.Doc.Attributes))
 		if err != nil {
@@ -78,7 +77,7 @@ func (a *Array) UpdateAttributes(ctx context.Context, change func(object []byte)
 			return nil, nil, err
 		}
 		// Pass the grid, so that a long list of edges is not parsed again.
-		next, err := a.binding().Bind(doc, old.Grid, store.Version{})
+		next, err := a.core.Binding().Bind(doc, old.Grid, store.Version{})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -128,35 +127,4 @@ func (g *Group) updateAttributes(ctx context.Context, change func(object []byte)
 		document, err := doc.Marshal(g.options.Limits.metadata())
 		return &publish.Change{Document: document}, err
 	})
-}
-
-// updateAttributesV2 is UpdateAttributes for an array of format 2.
-func (a *Array) updateAttributesV2(ctx context.Context, change func(object []byte) ([]byte, error)) error {
-	if err := a.writable(); err != nil {
-		return err
-	}
-	// PublishAttributes locks only while it runs, so a concurrent call may replace the
-	// state before the loop below.
-	raw, err := a.place().PublishAttributes(ctx, change)
-	if err != nil {
-		return err
-	}
-	// Add the attributes to whatever state is the newest. A concurrent change of the
-	// extent must not be lost, so try again if the state was replaced.
-	for {
-		s := a.state.Load()
-		doc, err := s.Doc.WithAttributes(raw)
-		if err != nil {
-			return err
-		}
-		next, err := a.binding().Bind(doc, s.Grid, s.Version)
-		if err != nil {
-			return err
-		}
-		next.ConfirmAs(s)
-		next.Inherit(s)
-		if a.state.CompareAndSwap(s, next) {
-			return tree.RefreshAbove(store.Finishing(ctx), store.Key{}, a.place())
-		}
-	}
 }

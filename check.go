@@ -10,6 +10,7 @@ import (
 	"iter"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/array"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
@@ -65,12 +66,12 @@ func (a *Array) CheckShard(ctx context.Context, index []int64, opt *CheckOptions
 	if opt == nil {
 		opt = &CheckOptions{}
 	}
-	return a.checkShard(ctx, a.state.Load(), index, opt)
+	return a.checkShard(ctx, a.core.State(), index, opt)
 }
 
 // checkShard checks a chunk of s.
 func (a *Array) checkShard(ctx context.Context, s *snapshot.Array, index []int64, opt *CheckOptions) (*codec.Check, error) {
-	for range readTries {
+	for range array.ReadTries {
 		if err := s.IsChunk(index); err != nil {
 			return nil, a.fail("check", err)
 		}
@@ -80,13 +81,13 @@ func (a *Array) checkShard(ctx context.Context, s *snapshot.Array, index []int64
 		if err != nil || len(found.Faults) == 0 {
 			return found, a.fail("check", err)
 		}
-		now, err := a.fresh(ctx, s)
+		now, err := a.core.LookUnmoved(ctx, s)
 		if err != nil || now == s {
 			return found, a.fail("check", err)
 		}
 		s = now
 	}
-	return nil, a.fail("check", errUnsettled)
+	return nil, a.fail("check", array.ErrUnsettled)
 }
 
 // mostUnread bounds the unreadable shards in a row that [CheckOptions.KeepGoing] reports
@@ -106,7 +107,7 @@ func (a *Array) CheckShards(ctx context.Context, opt *CheckOptions) iter.Seq2[Sh
 		how.Unread = mostUnread
 	}
 	return func(yield func(ShardFault, error) bool) {
-		s, err := a.look(ctx, a.state.Load())
+		s, err := a.core.Look(ctx, a.core.State())
 		if err != nil {
 			yield(ShardFault{}, a.fail("check", err))
 			return
@@ -148,14 +149,14 @@ func (a *Array) CheckShards(ctx context.Context, opt *CheckOptions) iter.Seq2[Sh
 // array meanwhile, it starts again, because the set of chunks may have changed.
 func (a *Array) missing(ctx context.Context, of engine.Numbers) iter.Seq2[ShardFault, error] {
 	return func(yield func(ShardFault, error) bool) {
-		s := a.state.Load()
-		for range readTries {
+		s := a.core.State()
+		for range array.ReadTries {
 			missing, err := s.Engine.Missing(ctx, of)
 			if err != nil {
 				yield(ShardFault{}, a.fail("check", err))
 				return
 			}
-			now, err := a.look(ctx, s)
+			now, err := a.core.Look(ctx, s)
 			if err != nil {
 				yield(ShardFault{}, a.fail("check", err))
 				return
@@ -172,14 +173,14 @@ func (a *Array) missing(ctx context.Context, of engine.Numbers) iter.Seq2[ShardF
 			}
 			return
 		}
-		yield(ShardFault{}, a.fail("check", errUnsettled))
+		yield(ShardFault{}, a.fail("check", array.ErrUnsettled))
 	}
 }
 
 // recheck checks a shard with faults again if another process has changed the array
 // meanwhile. The shard may be right for the new grid.
 func (a *Array) recheck(ctx context.Context, s *snapshot.Array, index []int64, found *codec.Check, opt *CheckOptions) (*codec.Check, error) {
-	now, err := a.look(ctx, s)
+	now, err := a.core.Look(ctx, s)
 	if err != nil || now == s {
 		return found, a.fail("check", err)
 	}
@@ -227,7 +228,7 @@ func (a *Array) repairShard(ctx context.Context, index []int64) (repaired bool, 
 	if err := a.writable(); err != nil {
 		return false, err
 	}
-	s := a.state.Load()
+	s := a.core.State()
 	if err := s.IsChunk(index); err != nil {
 		return false, err
 	}
@@ -245,7 +246,7 @@ func (a *Array) repairShard(ctx context.Context, index []int64) (repaired bool, 
 		if err := s.IsChunk(index); err != nil {
 			return err
 		}
-		return a.batch(ctx, func(ctx context.Context, b store.Batch) error {
+		return a.core.Batch(ctx, func(ctx context.Context, b store.Batch) error {
 			repaired, err = s.Engine.Mend(ctx, index, b)
 			return err
 		})
@@ -253,9 +254,9 @@ func (a *Array) repairShard(ctx context.Context, index []int64) (repaired bool, 
 	// A shard that another process trims meanwhile counts as damaged, so untilFresh tries
 	// again.
 	if s.Engine.Chain.DistinguishesShapes() {
-		err = a.untilFresh(ctx, s, mend)
+		err = a.core.UntilFresh(ctx, s, mend)
 	} else { // stored bytes may decode as another shape: exclude writers that trim shards
-		err = a.withoutGrowth(ctx, lock, s, mend)
+		err = a.core.WithoutGrowth(ctx, lock, s, mend)
 	}
 	return repaired && err == nil, err
 }

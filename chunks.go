@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/array"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
@@ -26,7 +27,7 @@ type Chunk struct {
 
 // Chunks yields every chunk in C order, stored or not. Each chunk is a new value.
 func (a *Array) Chunks() iter.Seq[Chunk] {
-	s := a.state.Load()
+	s := a.core.State()
 	return func(yield func(Chunk) bool) {
 		for c := range s.Grid.All() {
 			if !yield(Chunk{c, s.Engine.Key(c.Index).String()}) {
@@ -39,7 +40,7 @@ func (a *Array) Chunks() iter.Seq[Chunk] {
 // StoredChunks yields the indices of the chunks that are stored, in no particular order.
 // Each index is a new slice.
 func (a *Array) StoredChunks(ctx context.Context) iter.Seq2[[]int64, error] {
-	s := a.state.Load()
+	s := a.core.State()
 	return func(yield func([]int64, error) bool) {
 		for index, err := range s.Engine.Stored(ctx, grid.BoxOf(s.Grid.Chunks())) {
 			if !yield(slices.Clone(index), a.fail("list", err)) || err != nil {
@@ -52,7 +53,7 @@ func (a *Array) StoredChunks(ctx context.Context) iter.Seq2[[]int64, error] {
 // ChunkInfo returns the stored size and the version of a chunk. If the chunk is not
 // stored, the error wraps [fs.ErrNotExist].
 func (a *Array) ChunkInfo(ctx context.Context, index []int64) (store.Info, error) {
-	s := a.state.Load()
+	s := a.core.State()
 	if err := s.IsChunk(index); err != nil {
 		return store.Info{}, a.fail("stat chunk", err)
 	}
@@ -83,21 +84,21 @@ func (a *Array) ReadChunk(ctx context.Context, index []int64) ([]byte, error) {
 func (a *Array) readChunk(
 	ctx context.Context, cell func(*snapshot.Array) (*grid.Chunk, error), read func(*snapshot.Array) ([]byte, engine.Suspicion, error),
 ) ([]byte, error) {
-	s := a.state.Load()
+	s := a.core.State()
 	was, err := cell(s)
 	if err != nil {
 		return nil, a.fail("read chunk", err)
 	}
-	for range readTries {
+	for range array.ReadTries {
 		data, suspect, err := read(s)
 		// A chunk that is missing or new, or that does not decode, may belong to another
 		// grid.
 		if suspect == engine.Certain && !errors.Is(err, ErrCorrupt) {
 			return data, a.fail("read chunk", err)
 		}
-		now, staleErr := a.fresh(ctx, s)
-		if errors.Is(staleErr, errMoved) {
-			return data, a.fail("read chunk", a.orMoved(ctx, s, err))
+		now, staleErr := a.core.LookUnmoved(ctx, s)
+		if errors.Is(staleErr, array.ErrMoved) {
+			return data, a.fail("read chunk", a.core.OrMoved(ctx, s, err))
 		}
 		if now == s || staleErr != nil {
 			return data, a.fail("read chunk", errors.Join(err, staleErr))
@@ -107,7 +108,7 @@ func (a *Array) readChunk(
 		}
 		s = now
 	}
-	return nil, a.fail("read chunk", errUnsettled)
+	return nil, a.fail("read chunk", array.ErrUnsettled)
 }
 
 // chunkAt returns a function that finds the chunk with an index.
@@ -154,7 +155,7 @@ func (a *Array) WriteChunk(ctx context.Context, index []int64, data []byte) erro
 // ReadEncodedChunk returns the stored bytes of one chunk. If the chunk is not stored, the
 // error wraps [fs.ErrNotExist].
 func (a *Array) ReadEncodedChunk(ctx context.Context, index []int64) ([]byte, error) {
-	s := a.state.Load()
+	s := a.core.State()
 	if err := s.IsChunk(index); err != nil {
 		return nil, a.fail("read chunk", err)
 	}
@@ -166,7 +167,7 @@ func (a *Array) ReadEncodedChunk(ctx context.Context, index []int64) ([]byte, er
 // them. If they do not decode to the encoded shape of the chunk, the error wraps
 // [ErrCorrupt] and nothing is stored.
 func (a *Array) WriteEncodedChunk(ctx context.Context, index []int64, data []byte) error {
-	was := a.state.Load()
+	was := a.core.State()
 	return a.fail("write chunk", a.writeChunk(ctx, index, func(s *snapshot.Array, b store.Batch) error {
 		if err := sameCoding(was, s); err != nil {
 			return err
@@ -184,7 +185,7 @@ func (a *Array) writeChunk(ctx context.Context, index []int64, write func(*snaps
 		return err
 	}
 	defer lock.Release()
-	s := a.state.Load()
+	s := a.core.State()
 	if err := s.IsChunk(index); err != nil {
 		return err
 	}
@@ -195,19 +196,19 @@ func (a *Array) writeChunk(ctx context.Context, index []int64, write func(*snaps
 		if is, ok := s.Grid.Chunk(index); !ok || !sameRegion(is, was) {
 			return nil, errOtherChunk(index)
 		}
-		return snapshot.CellOf(index), a.batch(ctx, func(_ context.Context, b store.Batch) error { return write(s, b) })
+		return snapshot.CellOf(index), a.core.Batch(ctx, func(_ context.Context, b store.Batch) error { return write(s, b) })
 	}
 	// A boundary chunk also holds elements beyond the extent, which a concurrent append
 	// may fill. Without versions this process cannot tell whether the grid is current, so
 	// it takes the lock for every chunk.
 	border := was.IsBoundary() || s.Version.IsZero()
 	if !border && !a.options.SingleWriter { // another process may have published other edges
-		if s, err = a.fresh(ctx, s); err != nil {
+		if s, err = a.core.LookUnmoved(ctx, s); err != nil {
 			return err
 		}
 		if is, ok := s.Grid.Chunk(index); ok {
 			border = is.IsBoundary()
 		}
 	}
-	return a.store(ctx, lock, s, border, put)
+	return a.core.Store(ctx, lock, s, border, put)
 }

@@ -46,7 +46,7 @@ func putBy(t *testing.T, spec Spec, axis int, n int64) (map[store.Key]bool, *sna
 	if err != nil {
 		t.Fatal(err)
 	}
-	old := a.state.Load()
+	old := a.core.State()
 	data := make([]int32, n*spec.Shape[1-axis])
 	for i := range data {
 		data[i] = int32(i + 1)

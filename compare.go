@@ -10,9 +10,7 @@ import (
 	"maps"
 	"slices"
 
-	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/comparison"
-	"varve.dev/zarr/selection"
 )
 
 // Difference is the first difference of two arrays.
@@ -44,24 +42,15 @@ func Compare(ctx context.Context, a, b *Array) (*Difference, error) {
 	if s, t := a.Type(), b.Type(); s != t {
 		return &Difference{What: "data type", A: s.String(), B: t.String()}, nil
 	}
-	d, err := comparison.Compare(ctx, a.compared(), b.compared())
+	d, err := comparison.Compare(ctx, a.core.Compared(a.unread), b.core.Compared(b.unread))
 	if d == nil || err != nil {
 		return nil, a.fail("list", err)
 	}
 	return &Difference{What: "element", Index: d.Index, A: d.A, B: d.B}, nil
 }
 
-// compared describes the array to package comparison.
-func (a *Array) compared() comparison.Array {
-	return comparison.Array{
-		State: a.state.Load, Fresh: a.fresh,
-		Read: func(ctx context.Context, box grid.Box, dst []byte) error {
-			return a.ReadBytes(ctx, selection.BoxOf(box), dst)
-		},
-		Elements: a.elements, Complete: a.options.RequireChunks,
-		Fail: func(err error) error { return a.fail("read", err) },
-	}
-}
+// unread returns err as an error of reading the array.
+func (a *Array) unread(err error) error { return a.fail("read", err) }
 
 // DigestOptions are the options of [Array.Digest] and [Group.Digest]. A nil
 // *DigestOptions is the zero value.
@@ -90,7 +79,7 @@ func (a *Array) Digest(ctx context.Context, opt *DigestOptions) (string, error) 
 	if opt == nil {
 		opt = &DigestOptions{}
 	}
-	text, err := comparison.Digest(ctx, a.compared(), opt.Progress)
+	text, err := comparison.Digest(ctx, a.core.Compared(a.unread), opt.Progress)
 	return text, a.fail("digest", err)
 }
 

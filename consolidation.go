@@ -278,8 +278,10 @@ func (h *hierarchy) withNode(ctx context.Context, n node, c *metadata.Consolidat
 	return c, w.failed
 }
 
-// updateConsolidated is [access.UpdateConsolidated].
-func (l *Location) updateConsolidated(ctx context.Context, opt *Options) error {
+// UpdateConsolidated makes the consolidated metadata of the groups above the location
+// agree with what is stored there and below it. It is for programs that store documents
+// themselves, such as copies. Groups without consolidated metadata stay without.
+func (l *Location) UpdateConsolidated(ctx context.Context, opt *Options) error {
 	if l.illegal != nil {
 		return l.fail("consolidate", l.illegal)
 	}

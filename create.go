@@ -163,7 +163,7 @@ func (h *hierarchy) createArray(ctx context.Context, p store.Path, spec Spec, o 
 	if err != nil {
 		return nil, base.fail("create", err)
 	}
-	if err := a.state.Load().CheckShards(o.Limits.innerChunks()); err != nil {
+	if err := a.core.State().CheckShards(o.Limits.innerChunks()); err != nil {
 		return nil, base.fail("create", err)
 	}
 	above, err := base.place().LookAbove(ctx, spec.Format)
@@ -175,7 +175,7 @@ func (h *hierarchy) createArray(ctx context.Context, p store.Path, spec Spec, o 
 	if err != nil {
 		return nil, base.fail("create", err)
 	}
-	s := a.state.Load() // not shared with another goroutine yet
+	s := a.core.State() // not shared with another goroutine yet
 	s.Confirm(time.Now())
 	if s.Version, err = h.create(ctx, a.node, s.Doc, above, o.Overwrite); err != nil {
 		return nil, base.fail("create", err)
@@ -451,7 +451,7 @@ func (c *creation) node(p store.Path, spec NodeSpec) (Node, error) {
 		a, err := s.array(c.base(p))
 		if err == nil {
 			// Refuse a shard that this program could not read again.
-			err = a.state.Load().CheckShards(c.options.Limits.innerChunks())
+			err = a.core.State().CheckShards(c.options.Limits.innerChunks())
 		}
 		if err != nil {
 			return nil, err

@@ -14,7 +14,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/array"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/publish"
@@ -138,24 +138,8 @@ func fail(op, path string, err error) error {
 		// An inner call has named the place already, and more precisely.
 		return err
 	}
-	e := &Error{Op: op, Path: path, Axis: -1, Err: err}
-	var chunk *engine.ChunkError
-	if errors.As(err, &chunk) {
-		e.Key, e.Chunk = chunk.Key, chunk.Index
-	}
-	var file *fault.FileError
-	if errors.As(err, &file) {
-		e.Key = file.Key
-	}
-	var axis *grid.AxisError
-	if errors.As(err, &axis) {
-		e.Axis = axis.Axis
-	}
-	var coder *coding.Error
-	if errors.As(err, &coder) {
-		e.Codec = coder.Codec
-	}
-	return e
+	at := array.PlaceOf(err)
+	return &Error{Op: op, Path: path, Key: at.Key, Chunk: at.Chunk, Axis: at.Axis, Codec: at.Codec, Err: err}
 }
 
 // Kind classifies an error for programs that branch on it or print it, such as the

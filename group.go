@@ -13,11 +13,9 @@ import (
 	"runtime"
 	"strings"
 
-	"varve.dev/zarr/internal/dimension"
+	"varve.dev/zarr/internal/array"
 	"varve.dev/zarr/internal/engine"
-	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/parallel"
-	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
@@ -96,7 +94,7 @@ func (m Member) Name() string { return m.Path[strings.LastIndexByte(m.Path, '/')
 // the store, or of ctx, ends the sequence. Below the group, a directory that may not be
 // read yields an error and the Path, and the sequence continues. Where a directory has names that cannot be
 // used ([store.UnusableError]), Members yields that error after the members of the
-// directory, and goes on.
+// directory, and continues.
 func (g *Group) Members(ctx context.Context, deep bool) iter.Seq2[Member, error] {
 	if c := g.doc.Consolidated; c != nil {
 		return g.consolidated(ctx, c, deep)
@@ -319,7 +317,7 @@ func (g *Group) described(c *metadata.Consolidated, path string) (Member, error)
 	}
 	switch n := m.Node.(type) {
 	case *Array:
-		n.state.Load().Copy = &g.copied
+		n.core.State().Copy = &g.copied
 	case *Group:
 		n.copied = g.copied
 	}
@@ -327,15 +325,6 @@ func (g *Group) described(c *metadata.Consolidated, path string) (Member, error)
 		m.Err = fail("open", g.hierarchy.name(p), err)
 	}
 	return m, nil
-}
-
-// checkDimensions is [access.CheckDimensions].
-func (a *Array) checkDimensions(ctx context.Context, shape []int64) error {
-	if len(shape) != a.Rank() {
-		return a.fail("compare", fault.Argument("the shape %v has %s, the array has %d", shape, quantity.Count(len(shape), "axes"), a.Rank()))
-	}
-	change := a.reshaping(func([]int64) []int64 { return shape })
-	return checkShared(ctx, "check dimensions", []*Array{a}, []dimension.Change{change})
 }
 
 // CheckDimensions returns an error that wraps [ErrInvalidMetadata] if arrays directly
@@ -348,42 +337,8 @@ func (a *Array) checkDimensions(ctx context.Context, shape []int64) error {
 // dimensions and of the first 1,000 members. [Group.Append] makes the same check before
 // it changes anything; [Append] and [Array.Resize] do not.
 func (g *Group) CheckDimensions(ctx context.Context) error {
-	of := g.hierarchy.dimensions(g.path, g.options)
+	of := array.DimensionsOf(g.hierarchy.reader(g.options.Limits), g.path, g.options.Concurrency)
 	// Use the document that the group was opened with, as Members does.
 	of.Doc, of.Listed = g.doc, g.listed
 	return g.fail("check dimensions", of.Check(ctx))
-}
-
-// dimensions returns the group at a path for package dimension, without its document.
-func (h *hierarchy) dimensions(p store.Path, opt Options) dimension.Group {
-	inFlight := engine.InFlight(h.store, opt.Concurrency, runtime.GOMAXPROCS(0))
-	return dimension.Group{Reader: h.reader(opt.Limits), Path: p, InFlight: inFlight}
-}
-
-// reshaping describes a change of the shape to package dimension.
-func (a *Array) reshaping(after func(shape []int64) []int64) dimension.Change {
-	now := func() dimension.Array {
-		s := a.state.Load()
-		return dimension.Array{Path: a.path, Names: s.DimensionNames(), Shape: s.Grid.Shape()}
-	}
-	return dimension.Change{Path: a.path, Current: now, Refresh: a.Refresh, After: after}
-}
-
-// checkShared returns an error if arrays of one group would differ along a dimension
-// after the changes, of which there is one for each array.
-func checkShared(ctx context.Context, op string, arrays []*Array, changes []dimension.Change) error {
-	if len(arrays) == 0 {
-		return nil
-	}
-	h, opt := arrays[0].hierarchy, arrays[0].options
-	at, err := dimension.Changes{
-		List:  changes,
-		Group: func(p store.Path) dimension.Group { return h.dimensions(p, opt) },
-		Finish: func(ctx context.Context, p store.Path) {
-			// Opening for writing completes the transaction. Errors do not matter: the
-			// document is read afterwards.
-			_, _ = h.at(p).OpenArray(ctx, &opt)
-		},
-	}.Check(ctx)
-	return arrays[at].fail(op, err)
 }

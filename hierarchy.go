@@ -20,7 +20,7 @@ import (
 type hierarchy struct {
 	store    store.Store
 	location string            // for messages
-	observer observe.Observer  // nil if there is none; otherwise store is an [observing.Store]
+	observer observe.Observer  // nil if there is none; otherwise store is one of package observed
 	ledger   *rehearsal.Ledger // nil unless store is a rehearsal
 }
 
@@ -63,7 +63,7 @@ func (h *hierarchy) observed(o observe.Observer) *hierarchy {
 	if h.observer != nil {
 		// The new observer replaces the old one. Wrapping twice would report every
 		// request to both.
-		s = s.(*observing.Store).Unwrap()
+		s = s.(store.Wrapper).Unwrap()
 	}
 	return &hierarchy{store: observing.New(s, o), location: h.location, observer: o, ledger: h.ledger}
 }
@@ -75,7 +75,7 @@ func (h *hierarchy) as(o Options) *hierarchy {
 	}
 	s := h.store
 	if h.observer != nil {
-		s = s.(*observing.Store).Unwrap()
+		s = s.(store.Wrapper).Unwrap()
 	}
 	// The rehearsal must be below the observer, so that the observer also sees requests
 	// that the ledger answers.
@@ -155,11 +155,25 @@ func (l *Location) name() string {
 	return l.hierarchy.name(l.path)
 }
 
-// observed returns the location with an observer; see [access.Observed].
-func (l *Location) observed(o observe.Observer) *Location {
-	observed := *l
-	observed.hierarchy = l.hierarchy.observed(o)
-	return &observed
+// With returns the location with options, which calls there take for every field that
+// they do not set. An observer and a dry run apply to [Location.Store] as well.
+func (l *Location) With(opt *Options) *Location {
+	with := *l
+	with.hierarchy, with.options = l.merged(opt)
+	with.options.Observer = nil // the store has it, and a call with it would wrap that again
+	return &with
+}
+
+// Core returns how the node at the location is changed, for the other packages of this
+// module: its type is internal. The document of the node is not known yet. The error is
+// that of creating a node there.
+func (l *Location) Core() (tree.Node, error) {
+	h, o, err := l.creating(nil)
+	if err != nil {
+		return tree.Node{}, err
+	}
+	n := node{hierarchy: h, path: l.path, options: o.Options}
+	return n.place(), nil
 }
 
 // fail returns err as an error of an operation on the location.

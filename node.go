@@ -15,7 +15,6 @@ import (
 	"varve.dev/zarr/internal/nodelock"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/publish"
-	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -148,16 +147,6 @@ func (n *node) lock() nodelock.Node {
 	return nodelock.Node{Store: n.hierarchy.store, Path: n.path, Locking: n.options.Locking}
 }
 
-// shadowed returns the names of the documents of format 2 beside the document of a node
-// of format 3. Programs that know format 2 only see another node there.
-func (n *node) shadowed(ctx context.Context) ([]string, error) {
-	if n.isV2() {
-		return nil, nil
-	}
-	names, err := tree.Shadowed(ctx, n.hierarchy.store, n.path)
-	return names, n.fail("open", err)
-}
-
 // Some programs write, or once wrote, documents that deviate from the specification.
 // Three tables list the known deviations: for chunk grids in package grid, for codecs in
 // package codec, and for everything else in package metadata. Each is read with a note.
@@ -166,41 +155,12 @@ func (n *node) shadowed(ctx context.Context) ([]string, error) {
 // Notes returns one sentence for each deviation from the specification that was repaired
 // when the array was read, and for an unusual name.
 func (a *Array) Notes() []string {
-	s := a.state.Load()
+	s := a.core.State()
 	notes := slices.Concat(s.Grid.Notes(), s.Doc.Notes(), tree.NameNotes(a.Format(), a.path))
 	for _, r := range s.Engine.Chain.Repairs() {
 		notes = append(notes, r.Note)
 	}
 	return append(notes, a.storeNotes()...)
-}
-
-// misread returns those of [Array.Notes] on deviations for which other programs return
-// wrong values. respell ends them.
-func (a *Array) misread() []string {
-	s := a.state.Load()
-	notes := s.Doc.Misread()
-	for _, r := range s.Engine.Chain.Repairs() {
-		if r.Misread {
-			notes = append(notes, r.Note)
-		}
-	}
-	return notes
-}
-
-// respell publishes the document of the array again, in the specified form. Elements and
-// attributes do not change.
-func (a *Array) respell(ctx context.Context) error {
-	err := a.update(ctx, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
-		doc := old.Document()
-		doc = doc.Resized(doc.Shape, doc.ChunkGrid) // which no longer has the repairs
-		next, err := a.binding().Bind(doc, old.Grid, store.Version{})
-		if err != nil {
-			return nil, nil, err
-		}
-		document, err := doc.Marshal(a.options.Limits.metadata())
-		return &publish.Change{Document: document}, next, err
-	})
-	return a.fail("respell", err)
 }
 
 // Notes returns one sentence for each deviation from the specification that was repaired

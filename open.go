@@ -157,8 +157,8 @@ func (h *hierarchy) open(ctx context.Context, p store.Path, opt Options) (Node, 
 	case err != nil:
 		return nil, err
 	case ok && opt.Write:
-		err = a.recover(ctx)
-	case ok && opt.Finish && a.finish(ctx):
+		err = a.core.Recover(ctx)
+	case ok && opt.Finish && a.core.Finish(ctx):
 		return h.loaded(ctx, p, opt) // finish may have published another document
 	}
 	if err != nil {
@@ -182,7 +182,7 @@ func (h *hierarchy) loaded(ctx context.Context, p store.Path, opt Options) (Node
 	}
 	switch n := n.(type) {
 	case *Array:
-		state := n.state.Load()
+		state := n.core.State()
 		state.Confirm(now)
 		state.SetWritten(s.Info.Modified)
 		state.Warned = s.Warned
@@ -211,7 +211,7 @@ func (h *hierarchy) node(p store.Path, doc metadata.Node, version store.Version,
 // document returns the document of a node.
 func document(n Node) metadata.Node {
 	if a, ok := n.(*Array); ok {
-		return a.state.Load().Doc
+		return a.core.State().Doc
 	}
 	return n.(*Group).doc
 }

@@ -14,10 +14,10 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
-	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/selection"
 )
 
@@ -49,7 +49,7 @@ func (p Piece[T]) Into(dst []T) error {
 	}
 	var zero T
 	size := int(unsafe.Sizeof(zero))
-	return placement.Scatter(p.To, strided.Contiguous(element.Bytes(dst), p.whole, size), strided.Contiguous(element.Bytes(p.Data), p.Shape, size))
+	return (*subset.Elements)(p.To).Scatter(strided.Contiguous(element.Bytes(dst), p.whole, size), strided.Contiguous(element.Bytes(p.Data), p.Shape, size))
 }
 
 // move is Into for values with pointers, which cannot be copied as bytes.
@@ -204,7 +204,7 @@ func (a *Array) Slabs(sel selection.Selection, limit int64) (iter.Seq[selection.
 		}
 	}
 	return func(yield func(selection.Selection) bool) {
-		for slab := range r.Slabs(a.Grid(), int64(a.state.Load().Engine.Size), limit, within...) {
+		for slab := range r.Slabs(a.Grid(), int64(a.core.State().Engine.Size), limit, within...) {
 			if !yield(r.Part(slab)) {
 				return
 			}

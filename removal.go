@@ -16,15 +16,10 @@ import (
 // does. It refuses a location that is a symbolic link or leads through one within its
 // store, because the data has another name then.
 func Delete(ctx context.Context, location string, opt *Options) error {
-	return deleteIf(ctx, location, opt, nil)
-}
-
-// deleteIf is [Delete] if check permits it, as [access.DeleteIf] describes.
-func deleteIf(ctx context.Context, location string, opt *Options, check func(context.Context) error) error {
 	if err := scheme.RefuseLink(location); err != nil {
 		return fail("delete", scheme.Shown(location), err)
 	}
-	_, err := openAt(ctx, location, opt, func(l *Location) (Node, error) { return nil, l.deleteIf(ctx, opt, check) })
+	_, err := openAt(ctx, location, opt, func(l *Location) (Node, error) { return nil, l.Delete(ctx, opt) })
 	// A store whose root was the node leaves an empty directory behind.
 	if err == nil && opt.orZero().Rehearsal == nil {
 		scheme.RemoveEmpty(location)
@@ -37,11 +32,13 @@ func deleteIf(ctx context.Context, location string, opt *Options, check func(con
 // deletes anything. It deletes links, not what they lead to. While an array has a
 // [Reservation], deleting it fails with [ErrConflict].
 func (l *Location) Delete(ctx context.Context, opt *Options) error {
-	return l.deleteIf(ctx, opt, nil)
+	return l.DeleteIf(ctx, opt, nil)
 }
 
-// deleteIf is [Location.Delete] if check permits it, as [access.DeleteIf] describes.
-func (l *Location) deleteIf(ctx context.Context, opt *Options, check func(context.Context) error) error {
+// DeleteIf is [Location.Delete] if check permits it. check runs while all locks are held,
+// so it sees what will be deleted. It must not change the nodes. If check fails, nothing
+// is deleted and the error wraps that of check.
+func (l *Location) DeleteIf(ctx context.Context, opt *Options, check func(context.Context) error) error {
 	if l.illegal != nil {
 		return l.fail("delete", l.illegal)
 	}
@@ -135,6 +132,6 @@ func (n *node) endsAt(ctx context.Context, held *publish.MemberError) bool {
 	if err != nil {
 		return false
 	}
-	ended, err := a.endPublished(ctx, "")
+	ended, err := a.core.EndPublished(ctx, "")
 	return ended && err == nil
 }

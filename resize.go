@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/array"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
@@ -50,10 +51,10 @@ func (a *Array) Resize(ctx context.Context, shape []int64, opt *ResizeOptions) e
 		o = *opt
 	}
 	// The shape counts from the elements that the array had.
-	numbering := a.state.Load().Numbering
-	return a.fail("resize", a.change(ctx, func(s *snapshot.Array) (*snapshot.Reshape, error) {
+	numbering := a.core.State().Numbering
+	return a.fail("resize", a.core.Change(ctx, func(s *snapshot.Array) (*snapshot.Reshape, error) {
 		if s.Numbering != numbering {
-			return nil, errMoved
+			return nil, array.ErrMoved
 		}
 		return resized(s, shape, o)
 	}))
@@ -166,7 +167,7 @@ func (a *Array) MakeRectilinear(ctx context.Context, opt *RectilinearOptions) er
 			return a.fail("unlock", err)
 		}
 	}
-	return a.fail("unlock", a.change(ctx, func(s *snapshot.Array) (*snapshot.Reshape, error) {
+	return a.fail("unlock", a.core.Change(ctx, func(s *snapshot.Array) (*snapshot.Reshape, error) {
 		if s.Grid.Rank() == 0 {
 			return nil, nil // no axes
 		}

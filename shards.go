@@ -27,7 +27,7 @@ type Inner struct{ a *Array }
 // Inner returns the inner chunks of the array. It returns nil if chunks are not shards,
 // or if shards are compressed as a whole, so that inner chunks cannot be read alone.
 func (a *Array) Inner() *Inner {
-	if !a.state.Load().Engine.Chain.Divided() {
+	if !a.core.State().Engine.Chain.Divided() {
 		return nil
 	}
 	return &Inner{a}
@@ -42,14 +42,14 @@ type InnerChunk struct {
 // Grid returns the grid of inner chunks. If the lists of edges would be too long, the
 // error wraps [ErrUnsupported].
 func (n *Inner) Grid() (*grid.Grid, error) {
-	g, err := n.a.state.Load().Inner()
+	g, err := n.a.core.State().Inner()
 	return g, n.a.fail("inner chunks", err)
 }
 
 // Chunks yields every inner chunk in C order, stored or not. Each chunk is a new value.
 func (n *Inner) Chunks() iter.Seq2[InnerChunk, error] {
 	return func(yield func(InnerChunk, error) bool) {
-		s := n.a.state.Load()
+		s := n.a.core.State()
 		g, err := s.Inner()
 		if err != nil {
 			yield(InnerChunk{}, n.a.fail("inner chunks", err))
@@ -107,7 +107,7 @@ func (n *Inner) WriteChunk(ctx context.Context, index []int64, data []byte) erro
 // ReadEncodedChunk returns the stored bytes of one inner chunk. If it is not stored, the
 // error wraps [fs.ErrNotExist].
 func (n *Inner) ReadEncodedChunk(ctx context.Context, index []int64) ([]byte, error) {
-	s := n.a.state.Load()
+	s := n.a.core.State()
 	at, err := s.LocateInner(index)
 	if err != nil {
 		return nil, n.a.fail("read chunk", err)
@@ -120,7 +120,7 @@ func (n *Inner) ReadEncodedChunk(ctx context.Context, index []int64) ([]byte, er
 // returns them. If they do not decode to its encoded shape, the error wraps [ErrCorrupt]
 // and nothing is stored.
 func (n *Inner) WriteEncodedChunk(ctx context.Context, index []int64, data []byte) error {
-	was := n.a.state.Load()
+	was := n.a.core.State()
 	return n.write(ctx, index, func(s *snapshot.Array, at snapshot.InnerPlace, b store.Batch) error {
 		if err := sameCoding(was, s); err != nil {
 			return err
@@ -130,7 +130,7 @@ func (n *Inner) WriteEncodedChunk(ctx context.Context, index []int64, data []byt
 }
 
 func (n *Inner) write(ctx context.Context, index []int64, write func(*snapshot.Array, snapshot.InnerPlace, store.Batch) error) error {
-	s := n.a.state.Load()
+	s := n.a.core.State()
 	at, err := s.LocateInner(index)
 	if err != nil {
 		return n.a.fail("write chunk", err)
@@ -233,14 +233,14 @@ func (a *Array) CompactShards(ctx context.Context, opt *CompactOptions) (Compact
 }
 
 func (a *Array) compactShards(ctx context.Context, opt CompactOptions) (report CompactReport, err error) {
-	s := a.state.Load()
+	s := a.core.State()
 	compact := func(s *snapshot.Array, _ bool) error {
 		done, err := a.compactState(ctx, s, opt)
 		report.add(done)
 		return err
 	}
 	if opt.DryRun {
-		err = a.untilFresh(ctx, s, compact)
+		err = a.core.UntilFresh(ctx, s, compact)
 		return report, err
 	}
 	if err := a.writable(); err != nil {
@@ -254,31 +254,11 @@ func (a *Array) compactShards(ctx context.Context, opt CompactOptions) (report C
 	// A shard that another process trims meanwhile counts as damaged, so untilFresh tries
 	// again.
 	if s.Engine.Chain.DistinguishesShapes() {
-		err = a.untilFresh(ctx, s, compact)
+		err = a.core.UntilFresh(ctx, s, compact)
 	} else { // stored bytes may decode as another shape: exclude writers that trim shards
-		err = a.withoutGrowth(ctx, lock, s, compact)
+		err = a.core.WithoutGrowth(ctx, lock, s, compact)
 	}
 	return report, err
-}
-
-// untilFresh calls do with the newest state. If do finds damage, the state may have
-// become stale meanwhile: then untilFresh calls do again.
-func (a *Array) untilFresh(ctx context.Context, s *snapshot.Array, do func(s *snapshot.Array, shared bool) error) error {
-	for range writeTries {
-		now, err := a.look(ctx, s)
-		if err == nil {
-			err = do(now, false)
-		}
-		if !errors.Is(err, ErrCorrupt) {
-			return err
-		}
-		newest, staleErr := a.look(ctx, now)
-		if newest == now || staleErr != nil {
-			return errors.Join(err, staleErr)
-		}
-		s = newest
-	}
-	return errUnsettled
 }
 
 // errNoShards is the error for arrays whose inner chunks cannot be read alone.
@@ -294,7 +274,7 @@ func (a *Array) compactState(ctx context.Context, s *snapshot.Array, opt Compact
 		return s.Engine.Compact(ctx, cells, engine.Compacting{Done: opt.Progress})
 	}
 	var damaged error
-	err = a.batch(ctx, func(ctx context.Context, b store.Batch) error {
+	err = a.core.Batch(ctx, func(ctx context.Context, b store.Batch) error {
 		done, err = s.Engine.Compact(ctx, cells, engine.Compacting{Batch: b, Done: opt.Progress})
 		if errors.Is(err, ErrCorrupt) && ctx.Err() == nil {
 			// Returning this error would discard the batch instead of committing the good

@@ -250,7 +250,7 @@ func attributesJSON(v any) ([]byte, error) {
 // and format. Change fields of the result to create a different array. Unknown members of
 // the document are not kept.
 func (a *Array) Spec() Spec {
-	s := a.state.Load()
+	s := a.core.State()
 	return spec(s.Document(), s.Type, s.Grid, s.Engine.Keys)
 }
 

@@ -114,7 +114,7 @@ func (a *Array) stream(ctx context.Context, axis int, opt StreamOptions) (*Strea
 		return nil, err
 	}
 	// The stream continues at the end of the array, so the extent must be the newest.
-	base, err := a.newest(ctx)
+	base, err := a.core.Newest(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -122,8 +122,8 @@ func (a *Array) stream(ctx context.Context, axis int, opt StreamOptions) (*Strea
 		opt.Interval = store.TraitsOf(a.hierarchy.store).WriteInterval
 	}
 	s, err := streaming.Open(base, axis, streaming.Target{
-		Change:      a.change,
-		Resized:     func(g *grid.Grid) (*snapshot.Array, error) { return a.binding().Resized(base, g) },
+		Change:      a.core.Change,
+		Resized:     func(g *grid.Grid) (*snapshot.Array, error) { return a.core.Binding().Resized(base, g) },
 		InnerChunks: a.options.Limits.innerChunks(),
 	}, streaming.Options(opt))
 	if err != nil {

@@ -4,15 +4,13 @@ package zarr
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/array"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
-	"varve.dev/zarr/internal/nodelock"
-	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
@@ -109,9 +107,9 @@ func (t target) writeView(ctx context.Context, takes snapshot.Accepts, view func
 	if err != nil {
 		return err
 	}
-	return t.store(ctx, lock, s, border, func(s *snapshot.Array, shared bool) (grid.Box, error) {
+	return t.core.Store(ctx, lock, s, border, func(s *snapshot.Array, shared bool) (grid.Box, error) {
 		if s.Type != typ { // the bytes of the values could fit another type of the same size
-			return nil, fmt.Errorf("%w: it was %s and is %s", errReplaced, typ, s.Type)
+			return nil, fmt.Errorf("%w: it was %s and is %s", array.ErrReplaced, typ, s.Type)
 		}
 		r, err := s.Resolve(t.sel, takes)
 		if err != nil {
@@ -121,14 +119,14 @@ func (t target) writeView(ctx context.Context, takes snapshot.Accepts, view func
 		if err != nil {
 			return nil, err
 		}
-		return r.Touched(s.Grid), t.batch(ctx, func(ctx context.Context, b store.Batch) error {
+		return r.Touched(s.Grid), t.core.Batch(ctx, func(ctx context.Context, b store.Batch) error {
 			return s.Engine.Write(ctx, r.Resolved, v, engine.Writing{Batch: b, Shared: shared, Plain: true})
 		})
 	})
 }
 
 // forWriting returns the newest state, and whether a selection touches boundary chunks.
-// For these [Array.withoutGrowth] looks for the newest state under the lock. Looking
+// For these, WithoutGrowth looks for the newest state under the lock. Looking
 // matters even elsewhere: another process may have published other edges, and a chunk
 // with the old shape under a key of the new grid would be damage.
 func (t target) forWriting(ctx context.Context, takes snapshot.Accepts) (s *snapshot.Array, border bool, err error) {
@@ -138,7 +136,7 @@ func (t target) forWriting(ctx context.Context, takes snapshot.Accepts) (s *snap
 	r, err := s.Resolve(t.sel, takes)
 	if err != nil && !t.options.SingleWriter {
 		// Another process may have appended the elements.
-		if now, staleErr := t.fresh(ctx, s); staleErr == nil && now != s {
+		if now, staleErr := t.core.LookUnmoved(ctx, s); staleErr == nil && now != s {
 			s = now
 			r, err = s.Resolve(t.sel, takes)
 		}
@@ -146,7 +144,7 @@ func (t target) forWriting(ctx context.Context, takes snapshot.Accepts) (s *snap
 	if err != nil || s.AtBorder(r.Resolved) || t.options.SingleWriter {
 		return s, err == nil && s.AtBorder(r.Resolved), err
 	}
-	now, err := t.fresh(ctx, s)
+	now, err := t.core.LookUnmoved(ctx, s)
 	if err != nil || now == s {
 		return s, false, err
 	}
@@ -156,43 +154,8 @@ func (t target) forWriting(ctx context.Context, takes snapshot.Accepts) (s *snap
 	return now, now.AtBorder(r.Resolved), nil
 }
 
-// withoutGrowth calls write with the newest state, under a lock that prevents changes of
-// the extent. In a store without locks other processes may append meanwhile. Then shared
-// is true, and write must keep elements beyond the extent, because they may belong to a
-// concurrent append.
-func (a *Array) withoutGrowth(ctx context.Context, h *nodelock.Held, s *snapshot.Array, write func(s *snapshot.Array, shared bool) error) error {
-	release, locked, err := h.LockStore(ctx)
-	if err != nil {
-		return err
-	}
-	// Without a lock, a concurrent change shows as a conflict or as a chunk of another
-	// shape. Then write again with the newest state.
-	shared := !locked && !a.options.SingleWriter
-	for range writeTries {
-		if s, err = a.fresh(ctx, s); err == nil {
-			err = write(s, shared)
-		}
-		if !shared || errors.Is(err, errReplaced) || errors.Is(err, errRechunked) || errors.Is(err, errUndecided) || !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrConflict) {
-			break
-		}
-		if now, staleErr := a.fresh(ctx, s); now == s || staleErr != nil {
-			break // no other writer is the reason
-		}
-	}
-	return errors.Join(err, release())
-}
-
-// writeTries bounds how often a write of boundary chunks is repeated because of
-// concurrent changes.
-const writeTries = 32
-
-// batch calls work with a batch of writes, and commits it if work succeeds.
-func (a *Array) batch(ctx context.Context, work func(context.Context, store.Batch) error) error {
-	return publish.Batch(store.WithLocking(ctx, a.options.Locking), a.hierarchy.store, a.options.Durability, work)
-}
-
 // elementsOf converts values to elements of an array.
 func elementsOf[T dtype.Element](a *Array, values []T) (element.Buffer, error) {
-	s := a.state.Load()
+	s := a.core.State()
 	return element.From(s.Type, s.Engine.Heap, values)
 }

@@ -13,7 +13,6 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/consolidation"
@@ -78,7 +77,7 @@ func (r *Array) IsUnfinished() bool {
 
 // array checks one array.
 func (o *Options) array(ctx context.Context, path string, a *zarr.Array) (*Array, error) {
-	r := &Array{Path: path, Sharded: a.Inner() != nil, Misread: access.Misread(a)}
+	r := &Array{Path: path, Sharded: a.Inner() != nil, Misread: a.Core().Misread()}
 	r.Arrays = 1
 	total, _ := a.Grid().NumChunks()
 	if o.Sample > 0 {
@@ -253,7 +252,7 @@ func isUnread(err error) bool {
 }
 
 // runGroup checks all arrays below a group, including those that stale consolidated
-// metadata does not list. If an array cannot be checked, it goes on with the others.
+// metadata does not list. If an array cannot be checked, it continues with the others.
 func (o *Options) runGroup(ctx context.Context, g *zarr.Group) (*Report, error) {
 	report, names := &Report{}, naming{}
 	groups, nodes := []string{""}, map[string]bool{}

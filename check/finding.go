@@ -100,7 +100,7 @@ func (r *Array) Findings() []Finding {
 	}
 	listed := slices.DeleteFunc(slices.Clone(r.Found), func(f zarr.ShardFault) bool { return isUnread(f.Err) })
 	if more := r.Faults - int64(len(listed)); more > 0 {
-		list = append(list, Finding{Kind: "corrupt", Path: r.Path, Message: fmt.Sprintf("%s", quantity.Count(more, "more faults")), Repair: repairDamage})
+		list = append(list, Finding{Kind: "corrupt", Path: r.Path, Message: quantity.Count(more, "more faults"), Repair: repairDamage})
 	}
 	if r.Times {
 		list = append(list, Finding{Kind: kindUnordered, Path: r.Path, Message: r.Disorder, Repair: repairTimes})

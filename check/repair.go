@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/consolidation"
+	"varve.dev/zarr/internal/failure"
 	"varve.dev/zarr/store"
 )
 
@@ -206,7 +206,7 @@ func (r *repair) left(ctx context.Context) (map[string]string, error) {
 		case err == nil:
 			left[path] = "a change of several arrays, which a crashed writer had begun, is undone"
 		case errors.Is(err, fs.ErrNotExist):
-			aside, err := access.Of(a).Compared.State().SetAside(ctx)
+			aside, err := a.Core().State().SetAside(ctx)
 			if r.unlisted = cmp.Or(r.unlisted, err); aside {
 				left[path] = "cut chunks, which a crashed writer had set aside, are under their keys"
 			}
@@ -228,7 +228,7 @@ func (r *repair) left(ctx context.Context) (map[string]string, error) {
 // respell writes the documents again that other programs misread.
 func (r *repair) respell(ctx context.Context, n zarr.Node) {
 	one := func(a *zarr.Array, path string) {
-		why := access.Misread(a)
+		why := a.Core().Misread()
 		if len(why) == 0 {
 			return
 		}
@@ -258,7 +258,7 @@ func (r *repair) respellAt(ctx context.Context, path string) error {
 		return err
 	}
 	defer a.Close()
-	return access.Respell(ctx, a)
+	return failure.On(a, "respell", a.Core().Respell(ctx))
 }
 
 // consolidate updates the consolidated metadata of a group and of those below it, where

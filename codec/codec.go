@@ -104,7 +104,7 @@ type ArrayBytes interface {
 	// Decode fills dst with the decoded form of src, which it must not change. The shape
 	// of dst is set. If elements have a fixed width, its data has the exact size;
 	// otherwise Decode appends to its data and offsets. It returns ErrCorrupt unless src
-	// holds exactly the elements of the shape, as far as an [Uncounted] codec can detect
+	// holds exactly the elements of the shape, if an [Uncounted] codec can detect
 	// it.
 	Decode(dst *Block, src []byte) error
 }

@@ -141,12 +141,12 @@ func hasSumV2(n metadata.Node) bool {
 // A call that finds the node published, with the documents that it would write, does
 // nothing: a conversion does not follow its source. If they differ, the error wraps
 // [fs.ErrExist].
-func ConvertTo(ctx context.Context, src, dst *zarr.Location, to int, opt *Options) (Conversion, error) {
+func ConvertTo(ctx context.Context, src, dst *zarr.Location, format int, opt *Options) (Conversion, error) {
 	if opt == nil {
 		opt = new(Options)
 	}
 	c := &conversion{opt: opt}
-	err := checkFormat(to)
+	err := checkFormat(format)
 	if err == nil {
 		err = opt.check()
 	}
@@ -155,8 +155,8 @@ func ConvertTo(ctx context.Context, src, dst *zarr.Location, to int, opt *Option
 		c.Copy, err = copying.New(ctx, src, dst, o)
 	}
 	if err == nil {
-		if c.Format = to; c.isShared() {
-			c.Note = fmt.Appendf(nil, "{\"convert\": %q, \"format\": %d}\n", c.Source, to)
+		if c.Format = format; c.isShared() {
+			c.Note = fmt.Appendf(nil, "{\"convert\": %q, \"format\": %d}\n", c.Source, format)
 		}
 		err = c.run(ctx)
 	}
@@ -171,9 +171,9 @@ func ConvertTo(ctx context.Context, src, dst *zarr.Location, to int, opt *Option
 }
 
 // checkFormat refuses a format that does not exist.
-func checkFormat(to int) error {
-	if to != 2 && to != 3 {
-		return fmt.Errorf("%w: format %d; there are 2 and 3", zarr.ErrInvalidArgument, to)
+func checkFormat(format int) error {
+	if format != 2 && format != 3 {
+		return fmt.Errorf("%w: format %d; there are 2 and 3", zarr.ErrInvalidArgument, format)
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func checkFormat(to int) error {
 // check refuses options that exclude each other.
 func (o *Options) check() error {
 	if (o.Resume || o.Share != nil) && o.Overwrite {
-		return fmt.Errorf("%w: a conversion in parts, or one that goes on, cannot overwrite; delete the node at the destination first", zarr.ErrInvalidArgument)
+		return fmt.Errorf("%w: a conversion in parts, or one that continues, cannot overwrite; delete the node at the destination first", zarr.ErrInvalidArgument)
 	}
 	if o.Share == nil {
 		return nil

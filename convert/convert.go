@@ -83,13 +83,13 @@ type Options struct {
 // and another call finishes the conversion. Nodes must not be changed meanwhile. If a
 // document was changed, the new ones are removed again, and the error wraps
 // [zarr.ErrConflict].
-func Convert(ctx context.Context, at *zarr.Location, to int, opt *Options) (Conversion, error) {
-	c := &inPlace{to: to, hierarchy: at.Root()}
+func Convert(ctx context.Context, at *zarr.Location, format int, opt *Options) (Conversion, error) {
+	c := &inPlace{to: format, hierarchy: at.Root()}
 	if opt != nil {
 		c.Options = *opt
 	}
 	if c.Resume || c.Share != nil {
-		err := fmt.Errorf("%w: only ConvertTo works in parts or goes on", zarr.ErrInvalidArgument)
+		err := fmt.Errorf("%w: only ConvertTo works in parts or continues", zarr.ErrInvalidArgument)
 		return c.result(), copying.Wrap("convert", at.Path(), err)
 	}
 	c.store, c.limits = at.Store(), c.Limits

@@ -58,7 +58,7 @@ type Derivation struct {
 // Derive copies a node as [transfer.Copy] does, but makes some of its arrays anew.
 // Consolidated metadata is made anew, too.
 //
-// The source of a derived array may change meanwhile, as far as Confirm permits, and so
+// The source of a derived array may change meanwhile, if Confirm permits it, and so
 // may the consolidated metadata that describe it. What a failure leaves, and the other
 // errors, are those of [transfer.Copy]. Values of other arrays are copied again after an
 // interruption.

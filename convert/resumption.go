@@ -35,7 +35,7 @@ func (c *conversion) inShare(m *member, name string) bool {
 	return s == nil || copying.InShare(strings.TrimPrefix(m.Path+"/"+name, "/"), s.Task, s.Of)
 }
 
-// resume runs a conversion in parts, or the one that goes on and publishes.
+// resume runs a conversion in parts, or the one that continues and publishes.
 func (c *conversion) resume(ctx context.Context) error {
 	is, ours, err := c.resumable(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *conversion) resume(ctx context.Context) error {
 func (c *conversion) resumable(ctx context.Context) (is copying.State, ours bool, err error) {
 	for _, s := range [...]store.Store{c.Source.Store, c.Target.Store} {
 		if _, ok := store.As[store.Lister](s); !ok {
-			return is, false, fmt.Errorf("%w: a conversion in parts, or one that goes on, needs stores that can be listed", zarr.ErrUnsupported)
+			return is, false, fmt.Errorf("%w: a conversion in parts, or one that continues, needs stores that can be listed", zarr.ErrUnsupported)
 		}
 	}
 	is, ours, err = c.lookForNote(ctx)
@@ -286,7 +286,7 @@ func meaningOf(m *member) (*meaning, error) {
 }
 
 // agrees reports whether values that were stored for one state serve for the other one,
-// as far as the keys tell.
+// by their keys.
 func (n *meaning) agrees(o *meaning) bool {
 	for _, pair := range [...][2]*paragraph{{&n.Source, &o.Source}, {&n.Result, &o.Result}} {
 		a, b := pair[0].layout(), pair[1].layout()

@@ -11,7 +11,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/access"
+	core "varve.dev/zarr/internal/array"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/snapshot"
@@ -23,7 +23,8 @@ import (
 type array struct {
 	path   string // below the node
 	axis   int
-	from   *access.Array
+	of     *zarr.Array
+	from   *core.Session   // of it
 	source *snapshot.Array // as it was opened
 	doc    *metadata.Array // of the result
 	kept   *rows
@@ -39,9 +40,9 @@ type array struct {
 
 // newArray describes an array as it was opened. Reads hold up to budget bytes.
 func newArray(a *zarr.Array, path string, axis int, budget int64) (*array, error) {
-	r := &array{path: path, axis: axis, from: access.Of(a)}
+	r := &array{path: path, axis: axis, of: a, from: a.Core().Begin()}
 	var err error
-	r.source, err = r.from.Bind(a.Metadata(), func(e *engine.Array) {
+	r.source, err = r.from.Bind(a.Metadata(), false, func(e *engine.Array) {
 		e.Store, e.Budget, e.RequireChunks = staging.Witness{Store: e.Store}, budget, false
 	})
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/element"
@@ -38,8 +37,8 @@ func (w *work) write(ctx context.Context, a *array, to *zarr.Array) error {
 		w.advance(int64(len(a.pieces)), 0)
 		return zarr.WriteAs(ctx, to, nil, s.keptOffsets(w.keptRows))
 	}
-	inner := access.Of(to)
-	target, err := inner.Bind(to.Metadata(), func(e *engine.Array) { e.Budget = w.engine() })
+	inner := to.Core()
+	target, err := inner.Bind(to.Metadata(), false, func(e *engine.Array) { e.Budget = w.engine() })
 	if err != nil {
 		return err
 	}

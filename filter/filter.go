@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/convert"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/failure"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
@@ -34,8 +35,13 @@ type Report struct {
 
 // String says in one line how many rows were kept, and what became of the chunks.
 func (r *Report) String() string {
-	text := quantity.List(quantity.Some(r.Copied, "chunk", "copied"), quantity.Some(r.Encoded, "chunk", "encoded"), quantity.Some(r.Dropped, "chunk", "left out"))
-	return quantity.Number(r.Kept) + " of " + quantity.Of(r.Rows, "row") + " kept: " + cmp.Or(text, "no chunks")
+	return keptText(r.Rows, r.Kept, r.Counts)
+}
+
+// keptText says in one line how many rows are kept, and what becomes of the chunks.
+func keptText(rows, kept int64, c Counts) string {
+	text := quantity.List(quantity.Some(c.Copied, "chunk", "copied"), quantity.Some(c.Encoded, "chunk", "encoded"), quantity.Some(c.Dropped, "chunk", "left out"))
+	return quantity.Number(kept) + " of " + quantity.Of(rows, "row") + " kept: " + cmp.Or(text, "no chunks")
 }
 
 // Do makes a node at dst with the rows of the table at src that the request keeps. The
@@ -183,7 +189,7 @@ func (w *work) derived() map[string]convert.Derived {
 			if changed := a.confirm(ctx); errors.Is(changed, zarr.ErrSourceChanged) {
 				return changed
 			}
-			return a.from.Fail("filter", err)
+			return failure.On(a.of, "filter", err)
 		}
 		list[a.path] = convert.Derived{Document: a.doc, Write: write, Confirm: confirm}
 	}

@@ -201,7 +201,7 @@ func (p *parser) turned(left token) (condition, error) {
 	return p.close(c)
 }
 
-// close returns a comparison that must not go on.
+// close returns a comparison that must not continue.
 func (p *parser) close(c *comparison) (condition, error) {
 	if p.token.kind == mark && operators[p.token.text] != (places{}) {
 		return nil, &SyntaxError{p.token.at, "a comparison has two sides; join two comparisons by and"}

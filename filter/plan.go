@@ -61,6 +61,9 @@ type Plan struct {
 	Others transfer.Report
 }
 
+// String says in one line how many rows are kept, and what becomes of the chunks.
+func (p *Plan) String() string { return keptText(p.Rows, p.Kept, p.Counts) }
+
 // NewPlan predicts what [Do] would do. It evaluates the condition, lists the stored
 // chunks, and changes nothing.
 func NewPlan(ctx context.Context, src, dst *zarr.Location, r Request, opt *Options) (*Plan, error) {

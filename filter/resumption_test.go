@@ -364,7 +364,7 @@ func TestResumeWithoutPlace(t *testing.T) {
 }
 
 // TestFilterBeside stops a filter before its last documents, while another one with other
-// rows begins there, and lets it go on then: it must not publish over the other one.
+// rows begins there, and lets it continue then: it must not publish over the other one.
 func TestFilterBeside(t *testing.T) {
 	defer filter.ShortRounds(1)()
 	src, dst, stop := located{memstore.New()}, memstore.New(), errors.New("stopped")

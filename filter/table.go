@@ -13,7 +13,6 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/rowset"
@@ -227,7 +226,7 @@ func (t *table) add(a *zarr.Array, path string, axis int) error {
 	if err != nil {
 		return err
 	}
-	r.from = access.Of(a)
+	r.of, r.from = a, a.Core().Begin()
 	t.arrays = append(t.arrays, r)
 	return nil
 }

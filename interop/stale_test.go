@@ -22,7 +22,7 @@ print(int(xarray.open_zarr(sys.argv[1])["t"].astype("i8").sum()))
 `
 
 // TestStaleCopy rechunks an array while consolidated metadata above it stays as it was.
-// xarray goes on reading by the copy, so vacuum keeps the old chunks. Without them it
+// xarray continues reading by the copy, so vacuum keeps the old chunks. Without them it
 // would read fill values, and no error.
 func TestStaleCopy(t *testing.T) {
 	t.Parallel()

@@ -13,8 +13,8 @@ import (
 	"slices"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/attributes"
+	"varve.dev/zarr/internal/failure"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/metadata"
@@ -35,7 +35,7 @@ func Make(ctx context.Context, a *zarr.Array, opt *Options) (*Plan, error) {
 		err = w.make(ctx)
 	}
 	if err != nil {
-		return nil, access.Of(a).Fail("pyramid", err)
+		return nil, failure.On(a, "pyramid", err)
 	}
 	return w.plan(), nil
 }

@@ -10,8 +10,8 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/failure"
 	"varve.dev/zarr/internal/quantity"
 )
 
@@ -63,7 +63,7 @@ type Level struct {
 func NewPlan(ctx context.Context, a *zarr.Array, opt *Options) (*Plan, error) {
 	w, err := newWork(ctx, a, opt)
 	if err != nil {
-		return nil, access.Of(a).Fail("pyramid", err)
+		return nil, failure.On(a, "pyramid", err)
 	}
 	return w.plan(), nil
 }

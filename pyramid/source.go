@@ -10,10 +10,10 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/failure"
 	"varve.dev/zarr/internal/number"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
@@ -322,7 +322,7 @@ func (t *tile) free() {
 // target looks at the document of level k, to which tiles are written from then on. No
 // other program writes to levels.
 func (w *work) target(ctx context.Context, k int) (err error) {
-	w.targets[k], err = access.Of(w.arrays[k]).Fresh(ctx)
+	w.targets[k], err = w.arrays[k].Core().Begin().Fresh(ctx)
 	return err
 }
 
@@ -335,7 +335,7 @@ func (w *work) write(ctx context.Context, k int, t *tile) error {
 		err = to.Engine.Write(ctx, box, t.view, engine.Writing{Batch: w.batch, Plain: true})
 	}
 	if err != nil {
-		return access.Of(w.arrays[k]).Fail("write", err)
+		return failure.On(w.arrays[k], "write", err)
 	}
 	w.count()
 	return nil

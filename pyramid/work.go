@@ -15,7 +15,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/access"
+	"varve.dev/zarr/internal/array"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
@@ -31,7 +31,7 @@ type work struct {
 	Options
 	*reducer
 	base    *zarr.Array
-	at      *access.Array
+	at      *array.Session
 	present *snapshot.Array // of base
 	group   *zarr.Location
 	layout  layout
@@ -59,7 +59,7 @@ var errRoot = fmt.Errorf("%w: the array is the root of its store, and the levels
 
 // newWork finds out what is to be made.
 func newWork(ctx context.Context, a *zarr.Array, opt *Options) (*work, error) {
-	w := &work{Options: opt.orZero(), base: a, at: access.Of(a)}
+	w := &work{Options: opt.orZero(), base: a, at: a.Core().Begin()}
 	path := w.at.Node.Path
 	if path.IsRoot() {
 		return nil, errRoot

@@ -343,7 +343,7 @@ func (s *session) giveUp(ctx context.Context, claim *lineage.Claim) error {
 		return err
 	}
 	err = s.whileRenewing(ctx, ours, func() error {
-		lock, err := s.Lock.Exclude(ctx)
+		lock, err := s.Lock().Exclude(ctx)
 		if err != nil {
 			return err
 		}
@@ -374,7 +374,7 @@ func (s *session) takeToGiveUp(ctx context.Context, claim *lineage.Claim) (*line
 func (s *session) unstageAll(ctx context.Context, claim *lineage.Claim) error {
 	for range mostRounds {
 		done := false
-		err := s.Update(ctx, s.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+		err := s.UpdateAs(ctx, s.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 			if claim.InPlace {
 				done = true
 				return s.unstageMerged(ctx, old, claim)

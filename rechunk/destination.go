@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/directory"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/publish"
@@ -28,7 +27,7 @@ type destination struct{ tree.Node }
 
 // newDestination returns the place of an array that is made from the one at from.
 func newDestination(from tree.Node, to *zarr.Location) (*destination, error) {
-	n, err := access.Place(to)
+	n, err := to.Core()
 	if err != nil {
 		return nil, err
 	}

@@ -154,7 +154,7 @@ func (f *follower) round(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, u, err := f.compare(store.WithLocking(ctx, f.Lock.Locking))
+	ctx, u, err := f.compare(store.WithLocking(ctx, f.Lock().Locking))
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (u *update) load(ctx context.Context) error {
 		return f.nameError(fmt.Errorf("%w: it follows %.80q, not %.80q; choose another place, or remove it (zarr.Delete)", zarr.ErrInvalidArgument, u.origin.Source, name))
 	}
 	if u.origin.Adapt {
-		f.Bind = f.BindAdapting
+		f.adapt = true
 	}
 	if err := u.pin(ctx); err != nil {
 		return err
@@ -290,12 +290,12 @@ func (u *update) append(ctx context.Context) error {
 
 // publish makes a change of the array as long as it is the one that was compared.
 func (u *update) publish(ctx context.Context, plan func(*snapshot.Array) (*publish.Change, *snapshot.Array, error)) error {
-	lock, err := u.f.Lock.Exclude(ctx)
+	lock, err := u.f.Lock().Exclude(ctx)
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
-	return u.f.Update(ctx, u.f.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+	return u.f.UpdateAs(ctx, u.f.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 		// Everything was compared with the earlier document. Compare again.
 		if old.Version != u.current.Version {
 			return nil, nil, errChanged
@@ -472,7 +472,7 @@ func (u *update) describe(ctx context.Context) error {
 	if !u.described || u.planned.Doc.Format() != 2 {
 		return nil
 	}
-	return u.f.SetAttributes(ctx, func(object []byte) ([]byte, error) {
+	return u.f.UpdateAttributesV2(ctx, func(object []byte) ([]byte, error) {
 		return attributes.Follow(object, u.origin.Attributes, u.source.Doc.Attributes)
 	})
 }

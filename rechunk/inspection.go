@@ -10,6 +10,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/store"
 )
@@ -24,6 +25,21 @@ type Inspection struct {
 	// Replaced is set if the document does not descend from the one that the last
 	// rechunk published.
 	Replaced *Replaced
+}
+
+// String says in one line what the records tell.
+func (i *Inspection) String() string {
+	text := quantity.Of(int64(i.Superseded), "superseded grid")
+	if i.Superseded == 0 {
+		text = "no superseded grids"
+	}
+	if i.Unfinished != "" {
+		text += "; " + i.Unfinished
+	}
+	if i.Replaced != nil {
+		text += "; " + i.Replaced.Message()
+	}
+	return text
 }
 
 // Replaced says that another program has put back an older document, as programs do that

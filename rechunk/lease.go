@@ -216,7 +216,7 @@ func (s *session) disturbDocument(ctx context.Context) error {
 		}
 		switch {
 		case errors.Is(err, publish.ErrPending): // its transaction is decided now
-			if err := s.Finish(ctx); err != nil {
+			if err := s.FinishOthers(ctx); err != nil {
 				return err
 			}
 		// Another writer has changed the document, or there is no other one.

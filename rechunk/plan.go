@@ -81,6 +81,21 @@ type Plan struct {
 	Dropped, BytesDropped int64
 }
 
+// String says in one line how many chunks would be stored, and how.
+func (p *Plan) String() string {
+	text := quantity.List(p.Counts.texts()...)
+	switch {
+	case !p.Changes:
+		return p.Operation + ": nothing to do: the array has the wanted chunks"
+	case text == "":
+		text = "only the metadata changes"
+	}
+	if p.Policy != "" {
+		text += "; " + p.Policy
+	}
+	return p.Operation + ": " + text
+}
+
 // guaranteeAtomic is the value of [Plan.Guarantee].
 const guaranteeAtomic = "atomic"
 

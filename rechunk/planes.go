@@ -43,8 +43,8 @@ func (s *session) identify(ctx context.Context) error {
 		return nil
 	}
 	// A plan may be made of an array that is not open for writing.
-	if s.Array.Writable() == nil {
-		if err := s.Finish(ctx); err != nil {
+	if s.Session.Writable() == nil {
+		if err := s.FinishOthers(ctx); err != nil {
 			return err
 		}
 	}

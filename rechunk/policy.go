@@ -137,7 +137,7 @@ func (w *work) fitAttributes(ctx context.Context) error {
 		return nil
 	}
 	w.report.Policy = w.policy
-	return w.SetAttributes(ctx, func(object []byte) ([]byte, error) {
+	return w.UpdateAttributesV2(ctx, func(object []byte) ([]byte, error) {
 		p, err := w.policies(w.old, w.planned)
 		if err != nil {
 			return nil, err

@@ -67,14 +67,14 @@ func (s *session) relabel(ctx context.Context, old *snapshot.Array) (done bool, 
 	if err := w.fitAttributes(ctx); err != nil {
 		return false, err
 	}
-	lock, err := s.Lock.Exclude(ctx)
+	lock, err := s.Lock().Exclude(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer lock.Release()
 	// Another writer may have published since: under the lock the chunks need not fit any
 	// more. Then the rechunk is staged as usual.
-	err = s.Update(ctx, s.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+	err = s.UpdateAs(ctx, s.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 		w, err := fits(old)
 		if done = w != nil; err != nil || w == nil {
 			return nil, nil, err
@@ -107,12 +107,12 @@ func (s *session) publish(ctx context.Context) error {
 	if err := s.fitAttributes(ctx); err != nil {
 		return err
 	}
-	lock, err := s.Lock.Exclude(ctx)
+	lock, err := s.Lock().Exclude(ctx)
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
-	if err := s.Update(ctx, s.Node.Node, s.publication); err != nil {
+	if err := s.UpdateAs(ctx, s.Node.Node, s.publication); err != nil {
 		return err
 	}
 	if err := s.checkNotLost(ctx); err != nil {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
@@ -42,12 +41,12 @@ func (s *session) revert(ctx context.Context) error {
 	if err := s.checkUnclaimed(ctx); err != nil {
 		return err
 	}
-	lock, err := s.Lock.Exclude(ctx)
+	lock, err := s.Lock().Exclude(ctx)
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
-	if err := s.Update(ctx, s.Node.Node, s.reversion(ctx)); err != nil {
+	if err := s.UpdateAs(ctx, s.Node.Node, s.reversion(ctx)); err != nil {
 		return err
 	}
 	return s.location.BeginGrace(store.Finishing(ctx), s.lineage, s.Node.Durability)
@@ -206,7 +205,7 @@ func RevertAll(ctx context.Context, arrays []*zarr.Array) ([]*zarr.Array, error)
 		t.parts, t.sessions = append(t.parts, Part{Array: a}), append(t.sessions, s)
 	}
 	t.order()
-	if err := t.each(func(s *session) error { return s.Finish(ctx) }); err != nil {
+	if err := t.each(func(s *session) error { return s.FinishOthers(ctx) }); err != nil {
 		return nil, err
 	}
 	work, err := t.lastBatch(ctx)
@@ -259,7 +258,7 @@ func (t *transaction) lastBatch(ctx context.Context) (*transaction, error) {
 		return nil, errNoFormer
 	}
 	if last == "" {
-		return nil, fmt.Errorf("%w: no operation has changed several of these arrays together, as far as is known; revert them one by one", ErrNoRevert)
+		return nil, fmt.Errorf("%w: no operation is known that has changed several of these arrays together; revert them one by one", ErrNoRevert)
 	}
 	work, id := new(transaction), newID()
 	for i, s := range t.sessions {
@@ -280,7 +279,7 @@ func (t *transaction) lastBatch(ctx context.Context) (*transaction, error) {
 
 // checkReverted returns an error if arrays of one group would differ along a dimension.
 func (t *transaction) checkReverted(ctx context.Context) error {
-	var arrays []any
+	var arrays []*zarr.Array
 	var after []func([]int64) []int64
 	for i, s := range t.sessions {
 		old, err := s.Fresh(ctx)
@@ -294,7 +293,7 @@ func (t *transaction) checkReverted(ctx context.Context) error {
 		arrays = append(arrays, t.parts[i].Array)
 		after = append(after, func([]int64) []int64 { return slices.Clone(last.Superseded().Shape) })
 	}
-	return access.CheckShared(ctx, operationRevert, arrays, after)
+	return checkShared(ctx, operationRevert, arrays, after)
 }
 
 // revert publishes the grids before.

@@ -9,7 +9,10 @@ import (
 	"sync"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/internal/access"
+	"varve.dev/zarr/internal/array"
+	"varve.dev/zarr/internal/dimension"
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/failure"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
@@ -38,8 +41,9 @@ func Do(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Report, e
 
 // session is one rechunk.
 type session struct {
-	*access.Array
+	*array.Session
 	Options
+	array         *zarr.Array
 	request       Request
 	destination   *destination  // nil in place
 	location      lineage.Array // what is staged
@@ -59,6 +63,9 @@ type session struct {
 	// notesOrigin is set if the new array notes what it is made from; see [Follow].
 	notesOrigin bool
 
+	adapt   bool // codecs choose settings for each chunk
+	indexed bool // the request has indices of elements
+
 	mu      sync.Mutex // guards what follows
 	records []staging.Record
 	report  Report
@@ -71,7 +78,7 @@ func newSession(a *zarr.Array, r Request, opt *Options) (*session, error) {
 		return s, errNoRequest
 	}
 	if k, ok := r.(Rechunking); ok && k.Adapt {
-		s.Bind = s.BindAdapting
+		s.adapt = true
 	}
 	if k, ok := r.(Rechunking); ok && k.Region != nil && s.Into == nil {
 		return s, fmt.Errorf("%w: a region becomes a new array (Options.Into)", zarr.ErrInvalidArgument)
@@ -80,7 +87,7 @@ func newSession(a *zarr.Array, r Request, opt *Options) (*session, error) {
 		return s, nil
 	}
 	if k, ok := r.(Rechunking); ok && k.Region != nil {
-		s.Fresh = s.Unmoved // the region means elements of the array as it was opened
+		s.indexed = true // the region means elements of the array as it was opened
 	}
 	if s.Grace != 0 {
 		return s, fmt.Errorf("%w: a new array supersedes no grid: leave out Options.Into, or Options.Grace", zarr.ErrInvalidArgument)
@@ -116,9 +123,42 @@ func (s *session) name() string {
 
 // newSessionIn returns a session in place.
 func newSessionIn(a *zarr.Array, opt *Options) *session {
-	s := &session{Array: access.Of(a), Options: opt.orZero()}
+	s := &session{Session: a.Core().Begin(), Options: opt.orZero(), array: a}
 	s.location = lineage.Array{Store: s.Node.Store, Path: s.Node.Path, Limits: s.Node.Limits}
 	return s
+}
+
+// Fresh returns the newest state. It is a conflict if the request has indices that mean
+// other elements by now.
+func (s *session) Fresh(ctx context.Context) (*snapshot.Array, error) {
+	if s.indexed {
+		return s.Unmoved(ctx)
+	}
+	return s.Session.Fresh(ctx)
+}
+
+// Bind describes the array by another document. change sets fields of the engine that
+// differ from those of the array; it may be nil.
+func (s *session) Bind(doc *metadata.Array, change func(*engine.Array)) (*snapshot.Array, error) {
+	return s.Session.Bind(doc, s.adapt, change)
+}
+
+// Fail adds the operation and the array to an error. Nil stays nil.
+func (s *session) Fail(op string, err error) error { return failure.On(s.array, op, err) }
+
+// checkShared returns an error if arrays of one group would differ in length along a
+// dimension with the shapes that after returns.
+func checkShared(ctx context.Context, op string, arrays []*zarr.Array, after []func(shape []int64) []int64) error {
+	if len(arrays) == 0 {
+		return nil
+	}
+	list, changes := make([]*array.Array, len(arrays)), make([]dimension.Change, len(arrays))
+	for i, a := range arrays {
+		list[i] = a.Core()
+		changes[i] = list[i].Reshaping(after[i])
+	}
+	at, err := array.CheckShared(ctx, list, changes)
+	return failure.On(arrays[at], op, err)
 }
 
 // writable returns an error if the array must not be changed. A new array is made from
@@ -127,7 +167,7 @@ func (s *session) writable() error {
 	if s.destination != nil {
 		return nil
 	}
-	return s.Array.Writable()
+	return s.Session.Writable()
 }
 
 // mostRounds bounds how often an array is staged and compared.
@@ -268,10 +308,7 @@ func (r *Report) String() string {
 	if !r.Changed {
 		return "nothing has changed: the array has the wanted chunks"
 	}
-	c := r.Staged
-	text := quantity.List(quantity.Some(c.Cloned, "chunk", "copied"), quantity.Some(c.Arranged, "chunk", "put together"),
-		quantity.Some(c.Encoded, "chunk", "encoded"), quantity.Some(c.Dropped, "chunk", "left out"),
-		quantity.SomeBytes(c.BytesCopied, "copied"), quantity.SomeBytes(c.BytesDecoded, "decoded"), quantity.SomeBytes(r.Freed, "freed"))
+	text := quantity.List(append(r.Staged.texts(), quantity.SomeBytes(r.Freed, "freed"))...)
 	if text == "" {
 		text = "only the metadata has changed"
 	}
@@ -290,6 +327,15 @@ type Counts struct {
 	BytesDecoded              int64 // of elements that were decoded
 	BytesEncoded              int64 // of elements that were encoded, before compression
 	Scratch, BytesScratch     int64 // objects between stages, and their bytes
+}
+
+// texts says what was staged, and how many bytes. Elements that are "" count nothing.
+func (c Counts) texts() []string {
+	return []string{
+		quantity.Some(c.Cloned, "chunk", "copied"), quantity.Some(c.Arranged, "chunk", "put together"),
+		quantity.Some(c.Encoded, "chunk", "encoded"), quantity.Some(c.Dropped, "chunk", "left out"),
+		quantity.SomeBytes(c.BytesCopied, "copied"), quantity.SomeBytes(c.BytesDecoded, "decoded"),
+	}
 }
 
 // include adds o to c.

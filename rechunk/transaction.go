@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
@@ -177,7 +176,7 @@ func (t *transaction) checkShared(ctx context.Context) (err error) {
 		}
 		changed := false
 		lookErr := t.each(func(s *session) error {
-			if err := s.Finish(ctx); err != nil {
+			if err := s.FinishOthers(ctx); err != nil {
 				return err
 			}
 			now, err := s.Fresh(ctx)
@@ -194,7 +193,7 @@ func (t *transaction) checkShared(ctx context.Context) (err error) {
 // compare returns an error if arrays of one group would differ along a dimension in these
 // states, which it sets.
 func (t *transaction) compare(ctx context.Context, states map[*session]*snapshot.Array) error {
-	var arrays []any
+	var arrays []*zarr.Array
 	var after []func([]int64) []int64
 	for i, s := range t.sessions {
 		old, err := s.Fresh(ctx)
@@ -225,7 +224,7 @@ func (t *transaction) compare(ctx context.Context, states map[*session]*snapshot
 	if len(arrays) == 0 {
 		return nil
 	}
-	return access.CheckShared(ctx, t.sessions[0].request.operation(), arrays, after)
+	return checkShared(ctx, t.sessions[0].request.operation(), arrays, after)
 }
 
 // exclusively calls do while no other process stages chunks of any of the arrays. It
@@ -383,7 +382,7 @@ type changer = func(*snapshot.Array) (*publish.Change, *snapshot.Array, error)
 func (t *transaction) update(ctx context.Context, change func(*session) changer) error {
 	// In the order of paths, as all transactions do, so that two of them cannot deadlock.
 	for _, s := range t.ordered {
-		lock, err := s.Lock.Exclude(ctx)
+		lock, err := s.Lock().Exclude(ctx)
 		if err != nil {
 			return s.Fail(s.name(), err)
 		}
@@ -392,7 +391,7 @@ func (t *transaction) update(ctx context.Context, change func(*session) changer)
 	return publish.Retry(ctx, func() error {
 		var parts []publish.Participant
 		for _, s := range t.ordered {
-			parts = append(parts, s.Join(ctx, change(s)))
+			parts = append(parts, s.Participant(ctx, change(s)))
 		}
 		err := publish.UpdateAll(ctx, parts, tree.Refresh(t.ordered[0].Node.Limits))
 		if !errors.Is(err, publish.ErrPending) {
@@ -400,7 +399,7 @@ func (t *transaction) update(ctx context.Context, change func(*session) changer)
 		}
 		// A crashed writer has left another transaction. Complete it or roll it back, and
 		// try again on the documents that it leaves.
-		return errors.Join(err, t.each(func(s *session) error { return s.Finish(ctx) }))
+		return errors.Join(err, t.each(func(s *session) error { return s.FinishOthers(ctx) }))
 	})
 }
 

@@ -31,7 +31,7 @@ const DefaultGrace = 24 * time.Hour
 // VacuumOptions are the options of [Vacuum]. A nil *VacuumOptions is the zero value.
 type VacuumOptions struct {
 	// Grace is how long a superseded grid stays after it was superseded, so that readers
-	// that opened the array before can go on. 0 is [DefaultGrace]; a negative value is
+	// that opened the array before can continue. 0 is [DefaultGrace]; a negative value is
 	// none.
 	Grace time.Duration
 	// DryRun deletes nothing, and returns the same report. If the array is not open for
@@ -216,7 +216,7 @@ func (v *vacuum) runAll(ctx context.Context) error {
 	if err := v.writable(); err != nil {
 		return err
 	}
-	lock, err := v.Lock.Exclude(ctx)
+	lock, err := v.Lock().Exclude(ctx)
 	if err != nil {
 		return err
 	}
@@ -236,7 +236,7 @@ var errBusy = fmt.Errorf("%w: other programs change the array all the time, so t
 // without locks.
 func (v *vacuum) attempt(ctx context.Context) (done bool, err error) {
 	// Under the lock, or behind the fence, no writer stages chunks that are deleted here.
-	err = v.Update(ctx, v.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+	err = v.UpdateAs(ctx, v.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 		v.findings = VacuumReport{} // of an earlier try
 		v.freedKeys, v.mergedRecords, v.clock = nil, nil, time.Time{}
 		stays := new(keptValues)
@@ -600,8 +600,8 @@ func (v *vacuum) stages(k metadata.KeyEncoding, old *snapshot.Array) bool {
 	return v.claim != nil && sameKeys(v.claim.Keys, k, old.Grid.Rank())
 }
 
-// graceLeft returns for how long the grace of a superseded grid goes on. It begins now if
-// it has not begun.
+// graceLeft returns for how long the grace of a superseded grid continues. It begins now
+// if it has not begun.
 func (v *vacuum) graceLeft(ctx context.Context, r *lineage.Record) (time.Duration, error) {
 	// Ask for the time first. A store may correct its idea of the clock of its service
 	// by a later answer. In this order, that can only make the grace seem younger.
@@ -623,7 +623,7 @@ func (v *vacuum) graceLeft(ctx context.Context, r *lineage.Record) (time.Duratio
 	return v.remainingGrace(since), nil
 }
 
-// remainingGrace returns for how long the grace of something goes on that began at a
+// remainingGrace returns for how long the grace of something continues that began at a
 // time.
 func (v *vacuum) remainingGrace(since time.Time) time.Duration {
 	if v.grace == 0 {

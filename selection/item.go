@@ -3,14 +3,13 @@
 package selection
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/quantity"
-	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/internal/subset"
 )
 
 // Item is one entry of a [Basic], [Orthogonal] or [Blocks] selection. The zero Item
@@ -70,16 +69,16 @@ func Where(b ...bool) Item { return Item{kind: itemMask, mask: b} }
 
 // bind returns the elements that the item selects along axis n, which has the given
 // extent.
-func (i Item) bind(n int, extent int64) (axis, error) {
+func (i Item) bind(n int, extent int64) (subset.Axis, error) {
 	switch i.kind {
 	case itemAll:
-		return axis{step: 1, count: extent}, nil
+		return subset.Axis{Step: 1, Count: extent}, nil
 	case itemIndex:
 		at, ok := inRange(i.start, extent)
 		if !ok {
-			return axis{}, &grid.AxisError{Axis: n, Err: &IndexError{i.start, extent}}
+			return subset.Axis{}, &grid.AxisError{Axis: n, Err: &IndexError{i.start, extent}}
 		}
-		return axis{start: at, step: 1, count: 1, drop: true}, nil
+		return subset.Axis{Start: at, Step: 1, Count: 1, Drop: true}, nil
 	case itemList:
 		return bindList(n, extent, i.list)
 	case itemMask:
@@ -88,17 +87,17 @@ func (i Item) bind(n int, extent int64) (axis, error) {
 	switch {
 	// Open is the smallest int64, which cannot be negated.
 	case i.step == 0 || i.step == Open:
-		return axis{}, rangeError(n, extent, fmt.Sprintf("step %d (1 takes every element, -1 every element backwards)", i.step))
+		return subset.Axis{}, rangeError(n, extent, fmt.Sprintf("step %d (1 takes every element, -1 every element backwards)", i.step))
 	case i.step < 0:
 		return i.backwards(extent), nil
 	}
 	start, stop := clip(i.start, 0, extent), clip(i.stop, extent, extent)
-	return axis{start: start, step: i.step, count: steps(start, stop, i.step)}, nil
+	return subset.Axis{Start: start, Step: i.step, Count: steps(start, stop, i.step)}, nil
 }
 
 // backwards returns the elements of a slice with a negative step: from start down to
 // but not including stop.
-func (i Item) backwards(extent int64) axis {
+func (i Item) backwards(extent int64) subset.Axis {
 	last, stop := extent-1, int64(-1)
 	if i.start != Open {
 		last = clipBackwards(i.start, extent)
@@ -108,7 +107,7 @@ func (i Item) backwards(extent int64) axis {
 	}
 	count := steps(stop, last, -i.step)
 	// Axes ascend, so start with the last element that the slice reaches.
-	return axis{start: last - max(0, count-1)*-i.step, step: -i.step, count: count, flip: true}
+	return subset.Axis{Start: last - max(0, count-1)*-i.step, Step: -i.step, Count: count, Flip: true}
 }
 
 // clipBackwards returns the element that a bound of a backwards slice stands for, or -1
@@ -149,12 +148,12 @@ func clip(bound, open, extent int64) int64 {
 	return min(bound, extent)
 }
 
-func bindList(n int, extent int64, given []int64) (axis, error) {
+func bindList(n int, extent int64, given []int64) (subset.Axis, error) {
 	cloned := false
 	for k, i := range given {
 		at, ok := inRange(i, extent)
 		if !ok {
-			return axis{}, rangeError(n, extent, fmt.Sprintf("index %d (entry %d of a list)", i, k))
+			return subset.Axis{}, rangeError(n, extent, fmt.Sprintf("index %d (entry %d of a list)", i, k))
 		}
 		if at != i {
 			// The caller's list must stay as it is.
@@ -164,12 +163,12 @@ func bindList(n int, extent int64, given []int64) (axis, error) {
 			given[k] = at
 		}
 	}
-	return axisOf(given), nil
+	return subset.ListAxis(given), nil
 }
 
-func bindMask(n int, extent int64, b []bool) (axis, error) {
+func bindMask(n int, extent int64, b []bool) (subset.Axis, error) {
 	if int64(len(b)) != extent {
-		return axis{}, rangeError(n, extent, fmt.Sprintf("%s, one per element are needed,", quantity.Count(len(b), "booleans")))
+		return subset.Axis{}, rangeError(n, extent, fmt.Sprintf("%s, one per element are needed,", quantity.Count(len(b), "booleans")))
 	}
 	var given []int64
 	for i, selected := range b {
@@ -177,7 +176,7 @@ func bindMask(n int, extent int64, b []bool) (axis, error) {
 			given = append(given, int64(i))
 		}
 	}
-	return axisOf(given), nil
+	return subset.ListAxis(given), nil
 }
 
 // expand returns one item per axis for items that may have an ellipsis.
@@ -210,94 +209,4 @@ func expand(b []Item, rank int) ([]Item, error) {
 		copy(items[rank-len(tail):], tail)
 	}
 	return items, nil
-}
-
-// axis is a selection along one axis: count elements from start on that are step apart,
-// or the elements of a list.
-type axis struct {
-	start, step, count int64 // step is at least 1
-	flip               bool  // they go to the selected block in reverse order
-	drop               bool  // a single index, whose axis is dropped from the result
-	list               *list
-}
-
-// first returns the smallest selected element. There must be one.
-func (a axis) first() int64 {
-	if a.list != nil {
-		return a.list.At[0] - a.list.Base
-	}
-	return a.start
-}
-
-// last returns the largest selected element. There must be one.
-func (a axis) last() int64 {
-	if a.list != nil {
-		return a.list.At[a.count-1] - a.list.Base
-	}
-	return a.start + (a.count-1)*a.step
-}
-
-// at returns the element that goes to the given place of the result.
-func (a axis) at(place int64) int64 {
-	switch {
-	case a.list != nil:
-		return a.list.given[place]
-	case a.flip:
-		return a.start + (a.count-1-place)*a.step
-	}
-	return a.start + place*a.step
-}
-
-// list holds elements along an axis, both sorted and in the order given.
-type list struct {
-	strided.List
-	given []int64
-}
-
-func newList(given []int64) *list {
-	l := &list{given: given}
-	l.Place = make([]int64, len(given))
-	for k := range l.Place {
-		l.Place[k] = int64(k)
-	}
-	// The places are in order already.
-	if slices.IsSorted(given) {
-		l.At = given
-		return l
-	}
-	// Equal elements keep the order of their places, so that the last value written wins.
-	slices.SortFunc(l.Place, func(a, b int64) int {
-		return cmp.Or(cmp.Compare(given[a], given[b]), cmp.Compare(a, b))
-	})
-	l.At = make([]int64, len(given))
-	for k, p := range l.Place {
-		l.At[k] = given[p]
-	}
-	return l
-}
-
-// axisOf returns the axis that selects the given elements. Evenly spaced elements become
-// a step, which is copied in longer runs.
-func axisOf(given []int64) axis {
-	n := len(given)
-	// A single element has no step.
-	if n <= 1 {
-		a := axis{step: 1, count: int64(n)}
-		if n == 1 {
-			a.start = given[0]
-		}
-		return a
-	}
-	// A constant difference is a step, forwards or backwards.
-	step, even := given[1]-given[0], true
-	for k := 2; k < n && even; k++ {
-		even = given[k]-given[k-1] == step
-	}
-	switch {
-	case even && step > 0:
-		return axis{start: given[0], step: step, count: int64(n)}
-	case even && step < 0:
-		return axis{start: given[n-1], step: -step, count: int64(n), flip: true}
-	}
-	return axis{step: 1, count: int64(n), list: newList(given)}
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/selection"
 )
 
@@ -126,7 +126,7 @@ func FuzzParseJSON(f *testing.F) {
 		if r.Len() < 1<<16 {
 			g, _ := target.Grid()
 			part, n := strided.NewVisit(3), int64(0)
-			for plan := placement.NewPlan(r, g); plan.Next(part); {
+			for plan := subset.NewPlan((*subset.Elements)(r), g); plan.Next(part); {
 				n += part.Len()
 			}
 			if n != r.Len() {

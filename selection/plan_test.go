@@ -10,8 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/selection"
 )
 
@@ -93,11 +93,11 @@ func checkSeek(t *rapid.T, g *grid.Grid, r *selection.Resolved) {
 		}
 		return fmt.Sprint(p.Part.Start, p.Step, p.Count, p.Place)
 	}
-	plan, part := placement.NewPlan(r, g), strided.NewVisit(g.Rank())
+	plan, part := subset.NewPlan((*subset.Elements)(r), g), strided.NewVisit(g.Rank())
 	for plan.Next(part) {
 		visited[fmt.Sprint(part.Chunk)] = text(part)
 	}
-	again := placement.NewPlan(r, g)
+	again := subset.NewPlan((*subset.Elements)(r), g)
 	if !again.Seeks() {
 		t.Fatal("the plan does not seek")
 	}
@@ -114,7 +114,7 @@ func checkSeek(t *rapid.T, g *grid.Grid, r *selection.Resolved) {
 
 func checkPlan(t *rapid.T, g *grid.Grid, r *selection.Resolved, want [][]int64) {
 	rank := g.Rank()
-	plan, part := placement.NewPlan(r, g), strided.NewVisit(rank)
+	plan, part := subset.NewPlan((*subset.Elements)(r), g), strided.NewVisit(rank)
 	touched := r.Touched(g)
 	seen := map[string]bool{}
 	chunks := map[string]bool{}
@@ -165,7 +165,7 @@ func TestPlanDoesNotAllocatePerChunk(t *testing.T) {
 	}
 	part := strided.NewVisit(1)
 	if n := testing.AllocsPerRun(3, func() {
-		for plan := placement.NewPlan(r, g); plan.Next(part); {
+		for plan := subset.NewPlan((*subset.Elements)(r), g); plan.Next(part); {
 		}
 	}); n > 3 {
 		t.Errorf("%v allocations for 10,000 chunks", n)
@@ -266,7 +266,7 @@ func TestLayer(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, cut := range []*grid.Grid{g, fine} {
-			chunk, layer := placement.Layer(r, cut, 8)
+			chunk, layer := (*subset.Elements)(r).Layer(cut, 8)
 			if chunk < 8 || layer < chunk {
 				t.Fatalf("a chunk of %d bytes, a layer of %d", chunk, layer)
 			}
@@ -280,7 +280,7 @@ func touchedOnce(t *rapid.T, r *selection.Resolved, g, fine, cut *grid.Grid, lay
 	seen := map[string]bool{}
 	for places := range r.Slabs(g, 8, layer, fine) {
 		part := r.Part(places)
-		plan := placement.NewPlan(part, cut)
+		plan := subset.NewPlan((*subset.Elements)(part), cut)
 		p := strided.NewVisit(cut.Rank())
 		for plan.Next(p) {
 			key := ""

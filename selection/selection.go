@@ -15,6 +15,7 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/subset"
 )
 
 // Selection names elements of an array. It is a [Box], [Basic], [Named], [Orthogonal],
@@ -43,11 +44,12 @@ func (t *Target) Resolve(sel Selection) (*Resolved, error) {
 
 // resolve binds the selection to an array that may have another shape by now.
 func (r *Resolved) resolve(t *Target) (*Resolved, error) {
-	if slices.Equal(r.source, t.Shape) {
+	source := r.elements().Source()
+	if slices.Equal(source, t.Shape) {
 		return r, nil
 	}
-	if len(t.Shape) != len(r.source) {
-		return nil, rankError(len(r.source), len(t.Shape))
+	if len(t.Shape) != len(source) {
+		return nil, rankError(len(source), len(t.Shape))
 	}
 	for i, in := range r.Bounds() {
 		// A larger array still has all elements, so only the bounds matter.
@@ -55,15 +57,7 @@ func (r *Resolved) resolve(t *Target) (*Resolved, error) {
 			return nil, rangeError(i, t.Shape[i], fmt.Sprintf("element %d", in.Stop-1))
 		}
 	}
-	// A mask only fits the shape that it was made for.
-	if r.mask != nil {
-		o := *r
-		o.points, o.mask = r.mask.points(0, r.count), nil
-		r = &o
-	}
-	o := *r
-	o.source = slices.Clone(t.Shape)
-	return &o, nil
+	return (*Resolved)(r.elements().Of(t.Shape)), nil
 }
 
 // Box selects a half-open region. For every axis it has the first element and the one
@@ -83,7 +77,7 @@ func (b Box) resolve(t *Target) (*Resolved, error) {
 	if len(b) != len(t.Shape) {
 		return nil, rankError(len(b), len(t.Shape))
 	}
-	axes := make([]axis, len(b))
+	axes := make([]subset.Axis, len(b))
 	for i, in := range b {
 		start, stop := in[0], in[1]
 		// Unlike a slice, a box is never clipped: a program that computes it would not
@@ -91,7 +85,7 @@ func (b Box) resolve(t *Target) (*Resolved, error) {
 		if start < 0 || stop < start || stop > t.Shape[i] {
 			return nil, rangeError(i, t.Shape[i], fmt.Sprintf("elements %d to %d", start, stop))
 		}
-		axes[i] = axis{start: start, step: 1, count: stop - start}
+		axes[i] = subset.Axis{Start: start, Step: 1, Count: stop - start}
 	}
 	return t.ofAxes(axes)
 }
@@ -124,7 +118,7 @@ func (o Orthogonal) resolve(t *Target) (*Resolved, error) {
 	if err != nil {
 		return nil, err
 	}
-	axes := make([]axis, len(t.Shape))
+	axes := make([]subset.Axis, len(t.Shape))
 	for i, item := range items {
 		if axes[i], err = item.bind(i, t.Shape[i]); err != nil {
 			return nil, err
@@ -170,10 +164,7 @@ func (f Fields) resolve(t *Target) (*Resolved, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := *r
-	// The full slice expression forces a copy, because r may be in use elsewhere.
-	o.fields = append(o.fields[:len(o.fields):len(o.fields)], f.Names)
-	return &o, nil
+	return (*Resolved)(r.elements().WithFields(f.Names)), nil
 }
 
 // Blocks selects whole chunks by their position in the chunk grid. There is an index or a
@@ -202,7 +193,7 @@ func (b Blocks) resolve(t *Target) (*Resolved, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w (of blocks)", err)
 	}
-	axes := make([]axis, len(t.Shape))
+	axes := make([]subset.Axis, len(t.Shape))
 	for i, item := range items {
 		if axes[i], err = item.bindBlocks(i, g.Axis(i)); err != nil {
 			return nil, err
@@ -213,36 +204,36 @@ func (b Blocks) resolve(t *Target) (*Resolved, error) {
 
 // bindBlocks returns the elements of the chunks that the item selects along axis number
 // n.
-func (i Item) bindBlocks(n int, a grid.Axis) (axis, error) {
-	var blocks axis
+func (i Item) bindBlocks(n int, a grid.Axis) (subset.Axis, error) {
+	var blocks subset.Axis
 	switch i.kind {
 	case itemIndex:
 		at, ok := inRange(i.start, a.Chunks())
 		if !ok {
-			return axis{}, blockError(n, a, fmt.Sprintf("block %d", i.start))
+			return subset.Axis{}, blockError(n, a, fmt.Sprintf("block %d", i.start))
 		}
 		// Unlike an index of elements, an index of a chunk keeps its axis.
-		blocks = axis{start: at, count: 1}
+		blocks = subset.Axis{Start: at, Count: 1}
 	case itemList, itemMask:
-		return axis{}, blockError(n, a, "a list")
+		return subset.Axis{}, blockError(n, a, "a list")
 	case itemSlice:
 		if i.step != 1 {
-			return axis{}, blockError(n, a, fmt.Sprintf("a slice of blocks with step %d (only 1 keeps them in one piece)", i.step))
+			return subset.Axis{}, blockError(n, a, fmt.Sprintf("a slice of blocks with step %d (only 1 keeps them in one piece)", i.step))
 		}
 		fallthrough
 	default:
 		var err error
 		if blocks, err = i.bind(n, a.Chunks()); err != nil {
-			return axis{}, err
+			return subset.Axis{}, err
 		}
 	}
 	// There is no first chunk to begin with.
-	if blocks.count == 0 {
-		return axis{step: 1}, nil
+	if blocks.Count == 0 {
+		return subset.Axis{Step: 1}, nil
 	}
-	first, _ := a.Cell(blocks.start)
-	last, _ := a.Cell(blocks.start + blocks.count - 1)
-	return axis{start: first.Start, step: 1, count: last.Start + last.Logical - first.Start}, nil
+	first, _ := a.Cell(blocks.Start)
+	last, _ := a.Cell(blocks.Start + blocks.Count - 1)
+	return subset.Axis{Start: first.Start, Step: 1, Count: last.Start + last.Logical - first.Start}, nil
 }
 
 func blockError(i int, a grid.Axis, what string) error {

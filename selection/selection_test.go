@@ -11,8 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/selection"
 )
 
@@ -72,7 +72,7 @@ func planned(t fatal, g *grid.Grid, r *selection.Resolved) (elements []string, c
 	t.Helper()
 	elements = make([]string, r.Len())
 	part, last := strided.NewVisit(g.Rank()), []int64(nil)
-	for plan := placement.NewPlan(r, g); plan.Next(part); chunks++ {
+	for plan := subset.NewPlan((*subset.Elements)(r), g); plan.Next(part); chunks++ {
 		if last != nil && slices.Compare(last, part.Chunk) >= 0 {
 			t.Fatalf("chunk %v after %v", part.Chunk, last)
 		}

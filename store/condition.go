@@ -7,9 +7,9 @@ import "context"
 // Condition is the condition of a conditional write. Make one with [IfAbsent] or
 // [IfVersion].
 type Condition struct {
-	absent  bool
-	version Version
-	once    bool
+	absent       bool
+	version      Version
+	unrepeatable bool
 }
 
 // IfAbsent is the condition that the key has no value.
@@ -18,17 +18,17 @@ func IfAbsent() Condition { return Condition{absent: true} }
 // IfVersion is the condition that the key has a value of version v.
 func IfVersion(v Version) Condition { return Condition{version: v} }
 
-// Once returns the condition for a write that a driver must not repeat after a lost
-// answer. Where versions are hashes of the content, the value may have its version again,
-// and only the caller knows whether the write is still wanted. Drivers whose versions
-// never come back need not heed it.
-func (c Condition) Once() Condition {
-	c.once = true
+// Unrepeatable returns the condition for a write that a driver must not repeat after a
+// lost answer. Where versions are hashes of the content, the value may have its version
+// again, and only the caller knows whether the write is still wanted. Drivers whose
+// versions never come back need not heed it.
+func (c Condition) Unrepeatable() Condition {
+	c.unrepeatable = true
 	return c
 }
 
-// IsOnce reports whether c was made by [Condition.Once].
-func (c Condition) IsOnce() bool { return c.once }
+// IsUnrepeatable reports whether c was made by [Condition.Unrepeatable].
+func (c Condition) IsUnrepeatable() bool { return c.unrepeatable }
 
 // Absent reports whether c was made by [IfAbsent].
 func (c Condition) Absent() bool { return c.absent }
@@ -66,6 +66,6 @@ type Draft interface {
 	// revoked. After any other error, the outcome is unknown, and Publish may be called
 	// again.
 	Publish(ctx context.Context, cond Condition) (Version, error)
-	// Discard removes a draft that was not published, as far as that is possible.
+	// Discard removes a draft that was not published, if that is possible.
 	Discard(ctx context.Context)
 }

@@ -130,7 +130,7 @@ type Info struct {
 	FileTime time.Time
 }
 
-// Same reports whether i and o describe the same version, as far as the store can tell.
+// Same reports whether i and o describe the same version, if the store can tell.
 func (i Info) Same(o Info) bool { return i.Size == o.Size && i.Version == o.Version }
 
 // Version identifies the content of a key at one time: an ETag, a generation, or the
@@ -369,7 +369,7 @@ type describer struct {
 	waiting []Entry
 }
 
-// flush yields the waiting entries with their versions, and reports whether to go on.
+// flush yields the waiting entries with their versions, and reports whether to continue.
 func (d *describer) flush() bool {
 	errs := make([]error, len(d.waiting))
 	var wg sync.WaitGroup

@@ -132,10 +132,10 @@ func TestExists(t *testing.T) {
 func TestConditionHolds(t *testing.T) {
 	v, w := store.MakeVersion("v"), store.MakeVersion("w")
 	for _, c := range []struct {
-		cond   store.Condition
-		now    store.Version
-		exists bool
-		want   bool
+		cond    store.Condition
+		current store.Version
+		exists  bool
+		want    bool
 	}{
 		{store.IfAbsent(), store.Version{}, false, true},
 		{store.IfAbsent(), v, true, false},
@@ -145,8 +145,8 @@ func TestConditionHolds(t *testing.T) {
 		{store.IfVersion(v), store.Version{}, false, false},
 		{store.IfVersion(store.Version{}), store.Version{}, false, false},
 	} {
-		if got := c.cond.Holds(c.now, c.exists); got != c.want {
-			t.Errorf("%+v of %v (exists %t) is %t, want %t", c.cond, c.now, c.exists, got, c.want)
+		if got := c.cond.Holds(c.current, c.exists); got != c.want {
+			t.Errorf("%+v of %v (exists %t) is %t, want %t", c.cond, c.current, c.exists, got, c.want)
 		}
 	}
 	if !store.IfAbsent().Absent() || store.IfVersion(v).Version() != v || v.String() != "v" {

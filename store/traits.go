@@ -36,7 +36,7 @@ func TraitsOf(s Store) Traits {
 }
 
 // CheckKey returns the error with which storing a value under the key would fail because
-// of its name, as far as that is known without trying. A copy calls it for all names
+// of its name, if that is known without trying. A copy calls it for all names
 // before it stores the first value. It returns nil if s is not a [Describer].
 func CheckKey(s Store, key Key) error {
 	if d, ok := Driver(s).(Describer); ok { // a wrapper has nothing to add

@@ -29,23 +29,23 @@ type onlyGets struct{ store.Store }
 func TestAs(t *testing.T) {
 	m := memstore.New()
 	for name, c := range map[string]struct {
-		s               store.Store
-		stats, has      bool // has the power to say where it is
-		lists, isDriver bool
+		s                store.Store
+		stats, describes bool // has the power to say where it is
+		lists, isDriver  bool
 	}{
 		"driver":                 {s: m, stats: true, lists: true, isDriver: true},
 		"wrapped":                {s: everything{m}, stats: true, isDriver: true},
 		"wrapped twice":          {s: everything{everything{m}}, stats: true, isDriver: true},
 		"less":                   {s: onlyGets{m}},
 		"less, wrapped":          {s: everything{onlyGets{m}}},
-		"more":                   {s: placed{m}, has: true},
-		"more, wrapped":          {s: everything{placed{m}}, has: true},
-		"more, wrapped and less": {s: onlyGets{everything{placed{m}}}},
+		"more":                   {s: describer{m}, describes: true},
+		"more, wrapped":          {s: everything{describer{m}}, describes: true},
+		"more, wrapped and less": {s: onlyGets{everything{describer{m}}}},
 	} {
 		if _, ok := store.As[store.Stater](c.s); ok != c.stats {
 			t.Errorf("%s: a Stater is %t", name, ok)
 		}
-		if _, ok := store.As[store.Describer](c.s); ok != c.has {
+		if _, ok := store.As[store.Describer](c.s); ok != c.describes {
 			t.Errorf("%s: a Describer is %t", name, ok)
 		}
 		if _, ok := store.As[store.Lister](c.s); ok != c.lists {
@@ -57,11 +57,11 @@ func TestAs(t *testing.T) {
 	}
 }
 
-// placed is a store whose only power is Describer.
-type placed struct{ store.Store }
+// describer is a store whose only power is Describer.
+type describer struct{ store.Store }
 
-func (placed) Traits() store.Traits     { return store.Traits{Place: "here"} }
-func (placed) CheckKey(store.Key) error { return nil }
+func (describer) Traits() store.Traits     { return store.Traits{Place: "here"} }
+func (describer) CheckKey(store.Key) error { return nil }
 
 // plainStore has no power but to read.
 type plainStore struct{ store.Store }

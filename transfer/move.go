@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
@@ -32,7 +31,7 @@ import (
 func Move(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, error) {
 	c, err := newCopier(ctx, src, dst, opt)
 	// The removal deletes everything below the source. Somebody may still read chunks
-	// that a rechunk has replaced, or go on with one that was interrupted.
+	// that a rechunk has replaced, or continue one that was interrupted.
 	c.whole = true
 	if err == nil {
 		err = c.Source.CheckDirect("the path")
@@ -48,7 +47,7 @@ func Move(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, e
 	}
 	if err == nil && !c.DryRun {
 		// The source goes only if it has not changed since it was copied.
-		if err = access.DeleteIf(ctx, src, c.Writing(), c.checkUnchanged); err != nil {
+		if err = src.DeleteIf(ctx, c.Writing(), c.checkUnchanged); err != nil {
 			err = fmt.Errorf("%w: the node was copied, but the source was not removed: %w", zarr.ErrIncomplete, err)
 		}
 	}

@@ -128,7 +128,7 @@ func (s *syncer) noteAt(dir string) {
 	case s.opt.Share != nil: // only the call that publishes deletes
 	case s.nodes[dir] != nil: // so has the removal of an array that is copied anew
 		s.extra[dir] = append(s.extra[dir], dir+copying.NoteName)
-	default: // or that of a node, which goes on
+	default: // or that of a node, which continues
 		s.orphans = append(s.orphans, dir)
 	}
 }

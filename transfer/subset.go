@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/publish"
@@ -125,7 +124,7 @@ func makeGroup(ctx context.Context, c *copying.Copy, i *item) error {
 			return err
 		}
 	}
-	if err := access.UpdateConsolidated(ctx, c.Target.Location.At(strings.TrimSuffix(i.dir, "/")), c.Writing()); !errors.Is(err, fs.ErrNotExist) {
+	if err := c.Target.Location.At(strings.TrimSuffix(i.dir, "/")).UpdateConsolidated(ctx, c.Writing()); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil

@@ -95,8 +95,9 @@ import (
 // # After a crash
 //
 // A crash leaves the documents of either state, and the note. Until step 6, chunks that
-// src has overwritten may be new ones already, as after any write. Another Sync goes on.
-// Two runs at once, and other writers of dst, may overwrite chunks of each other.
+// src has overwritten may be new ones already, as after any write. Another Sync
+// continues. Two runs at once, and other writers of dst, may overwrite chunks of each
+// other.
 //
 // # Damaged documents
 //

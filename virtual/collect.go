@@ -17,9 +17,9 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/httpstore"
 )
 
 // Collector scans files of any locations, and joins them in order.
@@ -194,7 +194,7 @@ func (c *Collector) each(ctx context.Context, j *Joined, known locations, files 
 // nameOf returns a file as the caller has named it, without secrets.
 func nameOf(file string) string {
 	if strings.Contains(file, "://") {
-		return httpstore.Redact(file)
+		return driver.Redact(file)
 	}
 	return file
 }

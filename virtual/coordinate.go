@@ -19,11 +19,11 @@ import (
 	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/store/httpstore"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -276,7 +276,7 @@ func spacing(v float64, size int) float64 {
 	return math.Ldexp(1, exponent-1-digits)
 }
 
-// disordered reports whether values do not go on in the order of those that are there:
+// disordered reports whether values do not continue in the order of those that are there:
 // rising or falling from the last ones. A single one does not repeat.
 func (c *coordinate) disordered(more []byte) bool {
 	size := c.typ.Size()
@@ -368,10 +368,10 @@ func checkSources(list []Source, others int64) error {
 // checkLength returns an error if the location or the version of a source is too long.
 func (s *Source) checkLength() error {
 	if len(s.Location) > mostLocation {
-		return fmt.Errorf("%w: the location %.60s… of a file has %s, and at most %d are possible; place the manifest nearer to its files, or give them shorter names", ErrLimit, httpstore.Redact(s.Location), quantity.Count(len(s.Location), "bytes"), mostLocation)
+		return fmt.Errorf("%w: the location %.60s… of a file has %s, and at most %d are possible; place the manifest nearer to its files, or give them shorter names", ErrLimit, driver.Redact(s.Location), quantity.Count(len(s.Location), "bytes"), mostLocation)
 	}
 	if len(s.Version) > mostLocation {
-		return fmt.Errorf("%w: the version of %s has %s, and at most %d are possible", ErrLimit, httpstore.Redact(s.Location), quantity.Count(len(s.Version), "bytes"), mostLocation)
+		return fmt.Errorf("%w: the version of %s has %s, and at most %d are possible", ErrLimit, driver.Redact(s.Location), quantity.Count(len(s.Version), "bytes"), mostLocation)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@
 //	a, err := zarr.OpenArray(ctx, "2026-01.nc/t2m", nil)
 //
 // [Extend] adds files to a manifest that exists, and [Vacuum] deletes what such changes
-// have replaced. [Collector.Keep] lets an interrupted collection go on.
+// have replaced. [Collector.Keep] lets an interrupted collection continue.
 //
 // # Safety
 //

@@ -255,7 +255,7 @@ func TestPlacesOfFields(t *testing.T) {
 }
 
 // TestPlacesOfImages joins images of other places, sizes of pixels, units and systems of
-// coordinates. An image that goes on below another one, or beside it, fits.
+// coordinates. An image that continues below another one, or beside it, fits.
 func TestPlacesOfImages(t *testing.T) {
 	dir := t.TempDir()
 	number := func(x float64) []byte { return binary.BigEndian.AppendUint64(nil, math.Float64bits(x)) }

@@ -30,7 +30,7 @@ func (m *Manifest) Create(ctx context.Context, s store.Store, path store.Path) e
 // itself. If another program has changed it meanwhile, the error is [store.ErrConflict];
 // if copies of chunks were deleted, it is [ErrCopiesGone].
 // Values that are no longer needed stay until [Vacuum] deletes them: readers that have
-// opened it before go on.
+// opened it before continue.
 func (m *Manifest) Update(ctx context.Context) error {
 	f := m.folder
 	return m.publish(ctx, f.store, f.path, store.IfVersion(f.info.Version))

@@ -281,8 +281,8 @@ func TestKeepChanged(t *testing.T) {
 	}
 }
 
-// TestKeepOther goes on in another way than before, which needs values that were not read
-// then.
+// TestKeepOther continues in another way than before, which needs values that were not
+// read then.
 func TestKeepOther(t *testing.T) {
 	a := newArchive(t, "members_0*.nc")
 	if _, _, err := a.run(Join{Stack: "member"}, 2); !errors.Is(err, context.Canceled) {
@@ -410,7 +410,7 @@ func TestForgetOthers(t *testing.T) {
 	}
 }
 
-// TestKeepOlder goes on with the scans of a program with other scanners. The files are
+// TestKeepOlder continues the scans of a program with other scanners. The files are
 // scanned again.
 func TestKeepOlder(t *testing.T) {
 	a := newArchive(t, "epochs_days_0*.nc")
@@ -441,7 +441,7 @@ func TestKeepOlder(t *testing.T) {
 	}
 }
 
-// TestKeepRegistered goes on after a scanner was registered, which may know the files
+// TestKeepRegistered continues after a scanner was registered, which may know the files
 // better. They are scanned again, and then kept.
 func TestKeepRegistered(t *testing.T) {
 	a := newArchive(t, "epochs_days_0*.nc")

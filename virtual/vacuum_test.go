@@ -103,7 +103,7 @@ func (a *archive) vacuum(opt *rechunk.VacuumOptions) (gone, kept map[string]int6
 
 // TestVacuumGrace vacuums a manifest to which files were added. What a change has
 // replaced stays while its grace runs from that change on, whatever its own age, and
-// readers that have opened the manifest before go on.
+// readers that have opened the manifest before continue.
 func TestVacuumGrace(t *testing.T) {
 	a := newArchive(t, "epochs_days_0*.nc")
 	how := Join{Concat: "time"}

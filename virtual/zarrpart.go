@@ -13,7 +13,6 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/masking"
 	"varve.dev/zarr/internal/missing"
@@ -274,7 +273,7 @@ func (w *walk) leaveOut(name string) {
 // toV3 returns the document of an array in format 3. The fill value of format 2, which
 // marks missing values there, becomes an attribute.
 func (w *walk) toV3(path string, n *zarr.Array) (*metadata.Array, error) {
-	node := access.Of(n).Node
+	node := n.Core().Node
 	if w.images.Store == nil {
 		w.images.Reader = node.Reader()
 	}

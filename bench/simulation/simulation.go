@@ -227,7 +227,7 @@ func (s *simulation) restart(dead *process, had *parcel) {
 	}
 }
 
-// advance goes on with the next stage, or publishes.
+// advance continues with the next stage, or publishes.
 func (s *simulation) advance() {
 	if s.ended != nil {
 		s.ended()
@@ -252,7 +252,7 @@ func (s *simulation) advance() {
 	}
 }
 
-// leave goes on with the next stage.
+// leave continues with the next stage.
 func (s *simulation) leave() {
 	now := s.present()
 	s.left.scratch, s.left.records, s.left.markers = s.left.scratch+now.scratch, s.left.records+now.records, s.left.markers+now.markers
@@ -544,7 +544,7 @@ type executor struct {
 	name    string
 	parcels func(tasks int64, workers int) int64
 	each    bool // a process joins for each parcel; else once for each stage
-	// keeps is set if who goes on with a parcel joins after that, so that it knows which
+	// keeps is set if who continues a parcel joins after that, so that it knows which
 	// of its tasks are done.
 	keeps bool
 	// restarts is set if the loss of a worker restarts the job: everybody begins again,

@@ -103,8 +103,8 @@ type Steps struct {
 	step     Step
 }
 
-// NewSteps returns the times from start on. Errors wrap [ErrInvalid] or [ErrOverflow].
-func NewSteps(start Instant, step Step, c Calendar) (Steps, error) {
+// newSteps returns the times from start on. Errors wrap [ErrInvalid] or [ErrOverflow].
+func newSteps(start Instant, step Step, c Calendar) (Steps, error) {
 	if err := start.check(); err != nil {
 		return Steps{}, err
 	}
@@ -126,7 +126,7 @@ func ParseSteps(start, step, calendarName string) (Steps, error) {
 	if err != nil {
 		return Steps{}, err
 	}
-	return NewSteps(t, by, c)
+	return newSteps(t, by, c)
 }
 
 // Calendar returns the calendar of the times.
@@ -174,7 +174,7 @@ func (s Steps) From(i int64) (Steps, error) {
 		if err != nil {
 			return Steps{}, err
 		}
-		return NewSteps(at, s.step, s.calendar)
+		return newSteps(at, s.step, s.calendar)
 	}
 	if err := s.step.check(); err != nil {
 		return Steps{}, err
@@ -184,7 +184,7 @@ func (s Steps) From(i int64) (Steps, error) {
 		if !ok {
 			return Steps{}, s.overflow(i)
 		}
-		return NewSteps(at, s.step, s.calendar)
+		return newSteps(at, s.step, s.calendar)
 	}
 	first := s.calendar.month(s.start.Day)
 	// The last condition keeps day numbers in range.
@@ -192,7 +192,7 @@ func (s Steps) From(i int64) (Steps, error) {
 		return Steps{}, s.overflow(i)
 	}
 	day := s.calendar.dayOf(first+i*s.step.Months, s.calendar.date(s.start.Day).Day)
-	return NewSteps(Instant{day, s.start.Nano}, s.step, s.calendar)
+	return newSteps(Instant{day, s.start.Nano}, s.step, s.calendar)
 }
 
 // next returns the smallest index above i whose element begins a new bucket.

@@ -126,7 +126,7 @@ func anySteps(t *rapid.T) Steps {
 	case length > 1<<60:
 		step.Length = length
 	}
-	s, err := NewSteps(start, step, c)
+	s, err := newSteps(start, step, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,12 +337,12 @@ func TestZeroValues(t *testing.T) {
 		t.Error(err)
 	}
 	for _, step := range []Step{{}, {1, 1}, {-1, 0}, {0, -1}, {maxMonths + 1, 0}} {
-		if _, err := NewSteps(Instant{}, step, Standard); err == nil {
+		if _, err := newSteps(Instant{}, step, Standard); err == nil {
 			t.Errorf("%v is taken for a step", step)
 		}
 	}
 	for _, at := range []Instant{{0, -1}, {0, dayNanos}, {math.MaxInt64, 0}} {
-		if _, err := NewSteps(at, Step{Months: 1}, Standard); err == nil {
+		if _, err := newSteps(at, Step{Months: 1}, Standard); err == nil {
 			t.Errorf("%v is taken for an instant", at)
 		}
 	}
@@ -482,7 +482,7 @@ func TestContinueFindsTheStep(t *testing.T) {
 		if step.Months > 0 {
 			start.Day = c.monthStart(c.month(start.Day))
 		}
-		want, err := NewSteps(start, step, c)
+		want, err := newSteps(start, step, c)
 		if err != nil {
 			t.Fatal(err)
 		}

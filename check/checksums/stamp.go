@@ -34,7 +34,7 @@ func stampOf(i store.Info, began time.Time) stamp {
 	return s
 }
 
-// holds reports whether a listing has the same write of the value, as far as the store
+// holds reports whether a listing has the same write of the value, if the store
 // can tell.
 func (s stamp) holds(e store.Entry) bool {
 	version, modified := hashOfVersion(e.Version), timeOf(e.Modified)

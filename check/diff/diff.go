@@ -23,8 +23,8 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/comparison"
+	"varve.dev/zarr/internal/failure"
 	"varve.dev/zarr/internal/quantity"
 )
 
@@ -226,6 +226,11 @@ func (c *comparer) nodes(ctx context.Context, path string, a, b zarr.Node) error
 	return c.arrays(ctx, path, x, b.(*zarr.Array))
 }
 
+// compared describes an array for comparisons.
+func compared(a *zarr.Array) comparison.Array {
+	return a.Core().Compared(func(err error) error { return failure.On(a, "read", err) })
+}
+
 // arrays compares two arrays.
 func (c *comparer) arrays(ctx context.Context, path string, a, b *zarr.Array) error {
 	c.Arrays++
@@ -234,10 +239,9 @@ func (c *comparer) arrays(ctx context.Context, path string, a, b *zarr.Array) er
 		return nil
 	}
 	tolerance := comparison.Tolerance{Absolute: c.Absolute, Relative: c.Relative}
-	inner := access.Of(a)
-	regions, counts, err := comparison.Differences(ctx, inner.Compared, access.Of(b).Compared, tolerance, c.Regions, c.Progress)
+	regions, counts, err := comparison.Differences(ctx, compared(a), compared(b), tolerance, c.Regions, c.Progress)
 	if err != nil {
-		return inner.Fail("compare", err)
+		return failure.On(a, "compare", err)
 	}
 	c.Elements += counts.Elements
 	c.Alike += counts.Alike

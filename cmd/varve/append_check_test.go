@@ -49,8 +49,8 @@ func TestGroupAppendChecksFirst(t *testing.T) {
 	}
 }
 
-// goesOn matches the command that goes on with the files that are left.
-var goesOn = regexp.MustCompile(`and nothing of the others: varve (append .*?) goes on with them`)
+// goesOn matches the command that continues with the files that are left.
+var goesOn = regexp.MustCompile(`and nothing of the others: varve (append .*?) continues with them`)
 
 // TestAppendGoesOn appends files of which one has a damaged chunk, which only reading it
 // finds. The message names the command that appends the others, once it is whole again.
@@ -66,7 +66,7 @@ func TestAppendGoesOn(t *testing.T) {
 		"append g.zarr epochs_days_02.nc epochs_days_03.nc":                                                   "the first of 2 files is already appended, up to epochs_days_02.nc,",
 		"append g.zarr t=epochs_days_02.nc t=epochs_days_03.nc time=epochs_days_02.nc time=epochs_days_03.nc": "the first of 2 files of each array is already appended",
 		"append g.zarr epochs_days_02.nc epochs_days_03.nc --expect 31":                                       "(with the same flags, but another --expect)",
-		"append g.zarr/t epochs_days_02.nc epochs_days_03.nc --alone":                                         "goes on with them (with the same flags)",
+		"append g.zarr/t epochs_days_02.nc epochs_days_03.nc --alone":                                         "continues with them (with the same flags)",
 		"append g.zarr epochs_days_01.nc epochs_days_02.nc epochs_days_03.nc --by time --on-duplicate=skip":   "the first 2 of 3 files are already appended, up to epochs_days_02.nc,",
 	} {
 		overwrite(t, "epochs_days_03.nc", string(whole))

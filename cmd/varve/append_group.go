@@ -252,7 +252,7 @@ func ofSources(cmd *cobra.Command, location string, sources []string, axis strin
 }
 
 // noteLeft prints a note about what sources have and a group with arrays of some names
-// does not: none of it is appended. It is found out as far as the sources can be listed;
+// does not: none of it is appended. It is found out if the sources can be listed;
 // whatever else is wrong with them is an error of the append.
 func noteLeft(cmd *cobra.Command, location string, sources, names []string) {
 	var left, of []string

@@ -202,7 +202,7 @@ func TestAppendLateLeftOut(t *testing.T) {
 }
 
 // TestAppendLateCalendar inserts a late day into the month that grows, and into one
-// before. The calendar goes on as before.
+// before. The calendar continues as before.
 func TestAppendLateCalendar(t *testing.T) {
 	group := filepath.Join(t.TempDir(), "g.zarr")
 	must(t, "", "create", group+"/time", "--shape", "0", "--dtype", "int32", "--chunks", "100", "--attributes", `{"units": "days since 2023-01-01"}`, "--dimension-names", "time")

@@ -17,7 +17,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/cmd/varve/internal/trial"
 	"varve.dev/zarr/internal/engine"
-	"varve.dev/zarr/internal/placement"
+	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -179,7 +179,7 @@ func (t *readTrial) warm(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		one := slab{sel, int(part.Len()), placement.NewPlan(part, s.Array.Grid()).Chunks()}
+		one := slab{sel, int(part.Len()), subset.NewPlan((*subset.Elements)(part), s.Array.Grid()).Chunks()}
 		if _, err := r.Read(ctx, sel, one.n); err != nil {
 			return err
 		}

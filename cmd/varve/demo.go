@@ -31,10 +31,10 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/draw"
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/httpstore"
 )
 
 // appended is how many planes the demonstration appends, one by one.
@@ -420,7 +420,7 @@ func retyped(ctx context.Context, location string) (word string, secrets bool) {
 	if !isRemote(location) {
 		return word, false
 	}
-	_, query, _ := strings.Cut(httpstore.Reveal(ctx, location), "?")
+	_, query, _ := strings.Cut(driver.Reveal(ctx, location), "?")
 	var shown []string
 	for option := range strings.SplitSeq(query, "&") {
 		name, value, _ := strings.Cut(option, "=")
@@ -433,7 +433,7 @@ func retyped(ctx context.Context, location string) (word string, secrets bool) {
 		case option == "":
 		case err != nil || !slices.Contains(harmless, name):
 			secrets = true
-		case strings.Contains(value, "://") && httpstore.Redact(value) != value:
+		case strings.Contains(value, "://") && driver.Redact(value) != value:
 			secrets = true // such as a password of the endpoint
 		default:
 			shown = append(shown, phrase.Printable(option))

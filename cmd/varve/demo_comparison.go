@@ -12,7 +12,6 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memstore"
@@ -39,7 +38,7 @@ func (d *demo) regular(ctx context.Context) error {
 	f := &regularFacts{Chunk: axis.Longest(grid.Interval{Stop: axis.Chunks()})}
 	spec.Chunks = append([]grid.Cut{grid.Every(f.Chunk)}, spec.Chunks[1:]...)
 	counter := new(observe.Counter)
-	h := access.Observed(zarr.At(memstore.New(), ""), counter)
+	h := zarr.At(memstore.New(), "").With(&zarr.Options{Observer: counter})
 	a, err := h.At(d.name).CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{StoreFill: true}})
 	if err != nil {
 		return err

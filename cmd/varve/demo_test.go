@@ -19,10 +19,10 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/store/httpstore"
 	"varve.dev/zarr/store/memstore"
 )
 
@@ -419,7 +419,7 @@ func TestRetyped(t *testing.T) {
 		"?new_option=S&azure_storage_sas_token=S": {"s3://b/d/x", true},
 		"?region='$(S)'":                          {"'s3://b/d/x?region=%27$(S)%27'", false},
 	} {
-		ctx, _ := httpstore.Conceal(t.Context(), "s3://b/d"+query)
+		ctx, _ := driver.Conceal(t.Context(), "s3://b/d"+query)
 		if got, secrets := retyped(ctx, "s3://b/d/x"); got != c.want || secrets != c.secrets {
 			t.Errorf("%s: %s, secrets %t; want %s, %t", query, got, secrets, c.want, c.secrets)
 		}

@@ -170,7 +170,7 @@ func (d *dropping) run(cmd *cobra.Command, location string) error {
 	return d.all(cmd, location, list, group)
 }
 
-// rehearse returns the error that the command would return, as far as that is known.
+// rehearse returns the error that the command would return, if that is known.
 func (d *dropping) rehearse(cmd *cobra.Command, list []*moved) error {
 	opt, err := d.options()
 	if err != nil {

@@ -101,7 +101,7 @@ func (f *filtering) run(cmd *cobra.Command, from, to string) (err error) {
 	}
 	done, err := f.filter(cmd, src, dst, r, opt)
 	if err != nil {
-		return f.stopped(cmd, from, to, src, dst, err, "goes on")
+		return f.stopped(cmd, from, to, src, dst, err, "continues")
 	}
 	if err := closeStore(dst, true); err != nil {
 		return atLocation(cmd.Name(), from, src, err)

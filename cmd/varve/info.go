@@ -18,9 +18,10 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/cf"
+	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/rechunk"
+	"varve.dev/zarr/store"
 )
 
 func newInfoCommand() *cobra.Command {
@@ -29,7 +30,7 @@ func newInfoCommand() *cobra.Command {
 		Short: "Print what a node is: shape, type, chunks, codecs and attributes",
 		Long: `Print what a node is: shape, type, chunks, codecs and attributes.
 
-An array that cannot be decoded is described as far as its document is known; then the status is 1, and the message
+Of an array that cannot be decoded, what is known of its document is described; then the status is 1, and the message
 names the unknown part. Notes at the end report problems, such as stale consolidated metadata.`,
 		Example: `  varve info era5.zarr/t2m
   varve info --stats --json era5.zarr/t2m`,
@@ -134,7 +135,7 @@ func rechunks(ctx context.Context, a *zarr.Array, stats bool) (notes []string) {
 	return notes
 }
 
-// infoUndecodable describes an array that cannot be opened, as far as its document can be
+// infoUndecodable describes an array that cannot be opened, if its document can be
 // read, and returns reason.
 func infoUndecodable(cmd *cobra.Command, location string, reason error, stats bool) error {
 	if !consolidated.Undecodable(reason) {
@@ -156,7 +157,11 @@ func infoUndecodable(cmd *cobra.Command, location string, reason error, stats bo
 // shadowed returns a note if a node has documents of both formats. Those of format 2 are
 // then not read.
 func shadowed(ctx context.Context, n zarr.Node) []string {
-	names, err := access.Shadowed(ctx, n)
+	p, err := store.ParsePath(n.Path())
+	if err != nil || n.Format() == 2 {
+		return nil
+	}
+	names, err := tree.Shadowed(ctx, n.Location().Store(), p)
 	if err != nil || len(names) == 0 {
 		return nil
 	}

@@ -102,7 +102,7 @@ func (p *process) stop(t *testing.T, s syscall.Signal, ready func() bool) (statu
 	case <-p.ended:
 	case <-time.After(20 * time.Second): // far more than a second: a machine may be busy
 		_ = p.Process.Kill()
-		t.Fatalf("it goes on after %v: %s", s, p.errs.String())
+		t.Fatalf("it continues after %v: %s", s, p.errs.String())
 	}
 	return p.ProcessState.ExitCode(), true
 }
@@ -414,8 +414,8 @@ func (p *process) signal(t *testing.T, s syscall.Signal) {
 }
 
 // TestSignalAtRechunking interrupts a rechunk once it has stored something. The array
-// stays as it is, the message says how to go on, and the repeated command stages only the
-// rest.
+// stays as it is, the message says how to continue, and the repeated command stages only
+// the rest.
 func TestSignalAtRechunking(t *testing.T) {
 	racing.Skip(t) // TestSignalInWork has signals, and test/rechunk what is shared here
 	node := newNode(t, "--shape", "3000,50", "--dtype", "int32", "--chunks", "1,50")
@@ -510,7 +510,7 @@ func TestKilledRechunks(t *testing.T) {
 }
 
 // TestHeldRechunking suspends a rechunk. It holds its lock, so another one is
-// refused. It goes on afterwards.
+// refused. It continues afterwards.
 func TestHeldRechunking(t *testing.T) {
 	racing.Skip(t)
 	node := newNode(t, "--shape", "800,50", "--dtype", "int32", "--chunks", "[[[1,800]],50]")

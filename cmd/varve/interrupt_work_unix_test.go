@@ -75,7 +75,7 @@ func TestSignalInWork(t *testing.T) {
 			fragment(t, dir+"/a")
 		}},
 		{"copy DIR/a DIR/b --move", "not visible: repeat the command", "b", ones},
-		{"filter DIR/a DIR/b --mask DIR/mask", "not visible: repeat the command, which goes on", "b", func(t *testing.T, dir string) {
+		{"filter DIR/a DIR/b --mask DIR/mask", "not visible: repeat the command, which continues", "b", func(t *testing.T, dir string) {
 			ones(t, dir)
 			overwrite(t, dir+"/mask", "\x00"+strings.Repeat("\x01", chunks-1))
 		}},

@@ -16,7 +16,6 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/zipstore"
@@ -28,7 +27,7 @@ func locate(ctx context.Context, location string, how store.Access) (*zarr.Locat
 	if err != nil {
 		return nil, err
 	}
-	return access.Observed(at, session.ObserverOf(ctx)), nil
+	return at.With(&zarr.Options{Observer: session.ObserverOf(ctx)}), nil
 }
 
 // atLocation names the location in an error. Packages transfer and convert know only
@@ -108,7 +107,7 @@ func replacedArchive(ctx context.Context, location string) (*zarr.Location, bool
 	if err != nil {
 		return nil, false, failure.On("copy", location, err)
 	}
-	return access.Observed(zarr.At(a, ""), session.ObserverOf(ctx)), true, nil
+	return zarr.At(a, "").With(&zarr.Options{Observer: session.ObserverOf(ctx)}), true, nil
 }
 
 // removeEmpty removes the folder of a destination that a command has not stored anything

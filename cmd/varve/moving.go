@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/dimensions"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/growth"
@@ -19,7 +20,6 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/rechunk"
 )
 
@@ -160,7 +160,7 @@ func (m *moving) check(cmd *cobra.Command, one *moved, longer int64) error {
 	}
 	shape := one.array.Shape()
 	shape[one.axis] += longer
-	return movedTogether(cmd, access.CheckDimensions(cmd.Context(), one.array, shape))
+	return movedTogether(cmd, dimensions.CheckShape(cmd.Context(), one.array, shape))
 }
 
 // movedTogether adds to an error about lengths that differ the command that changes all

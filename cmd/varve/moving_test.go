@@ -268,8 +268,8 @@ func TestDropSelected(t *testing.T) {
 
 // TestRollingWindow appends an hour to a group and drops the oldest one, more often than
 // there are chunk keys. The field has a chunk for each hour, and the coordinate has one
-// regular chunk. Programs that know regular grids only go on to read the coordinate. The
-// arrays can also be read if the group has consolidated metadata.
+// regular chunk. Programs that know regular grids only continue to read the coordinate.
+// The arrays can also be read if the group has consolidated metadata.
 func TestRollingWindow(t *testing.T) {
 	for name, consolidated := range map[string]bool{"plain": false, "consolidated": true} {
 		t.Run(name, func(t *testing.T) { rollWindow(t, consolidated) })

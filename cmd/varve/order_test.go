@@ -64,7 +64,7 @@ func TestOrderOfCoordinates(t *testing.T) {
 		note                            string // "" for none
 		status                          int    // of check
 	}{
-		"times that go on":        {"int32", days, "[0,1]", "[2,3]", "", 0},
+		"times that continue":     {"int32", days, "[0,1]", "[2,3]", "", 0},
 		"first times":             {"int32", days, "[]", "[0,1,2]", "", 0},
 		"times that fall":         {"int32", days, "[9,8]", "[7,6]", "", 0},
 		"a time again":            {"int32", days, "[0,1]", "[1]", "element 2 is 2024-01-02, but element 1 before it is 2024-01-02", 1},

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/store/httpstore"
+	"varve.dev/zarr/internal/driver"
 )
 
 // absolute returns a location that does not depend on the working directory.
@@ -52,9 +52,9 @@ func planLocation(cmd *cobra.Command, location string) string {
 	if location = absolute(location); !strings.Contains(location, "://") || strings.HasPrefix(location, "file://") {
 		return location
 	}
-	whole := httpstore.Reveal(cmd.Context(), location)
+	whole := driver.Reveal(cmd.Context(), location)
 	if strings.HasPrefix(whole, "http://") || strings.HasPrefix(whole, "https://") {
-		bare := httpstore.Redact(whole)
+		bare := driver.Redact(whole)
 		noteSecrets(cmd, bare, bare != whole)
 		return bare
 	}

@@ -18,7 +18,7 @@ func TestPolicyFollowsTheGrid(t *testing.T) {
 		note  string
 		edges string // after an append of 40 days
 	}{
-		{[]string{"compact", "--to", "calendar:year"}, "", `"chunk_shapes":[[366,31,28]]`}, // months go on
+		{[]string{"compact", "--to", "calendar:year"}, "", `"chunk_shapes":[[366,31,28]]`}, // months continue
 		{[]string{"rechunk", "--chunks", "calendar:year"}, "is now calendar:year", `"chunk_shapes":[[366,365]]`},
 		{[]string{"rechunk", "--chunks", "[[[61,6]]]"}, "is removed", `"chunk_shapes":[[[61,6],40]]`},
 		{[]string{"regularize", "--chunks", "61"}, "is removed", `"chunk_shape":[61]`},

@@ -21,8 +21,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/rehearsal"
+	"varve.dev/zarr/internal/scheme"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/zipstore"
 	"varve.dev/zarr/transfer"
@@ -114,11 +114,18 @@ func deletable(cmd *cobra.Command, location string, opt *zarr.Options) error {
 	try := *opt
 	// The ledger takes the changes in place of the store.
 	try.Rehearsal, try.Observer = new(rehearsal.Ledger), nil
-	err := access.DeleteAt(cmd.Context(), location, &try, func(context.Context) error { return errDeletable })
-	if errors.Is(err, errDeletable) {
-		return nil
+	if err := scheme.RefuseLink(location); err != nil {
+		return failure.On("delete", location, err)
 	}
-	return err
+	at, err := zarr.Locate(cmd.Context(), location, store.ReadOnly) // unobserved, as try is
+	if err != nil {
+		return err
+	}
+	err = at.DeleteIf(cmd.Context(), &try, func(context.Context) error { return errDeletable })
+	if errors.Is(err, errDeletable) {
+		err = nil
+	}
+	return errors.Join(err, closeStore(at, true))
 }
 
 // isHidden reports whether a copy or a removal that was not finished has left something

@@ -234,7 +234,7 @@ func leftBehind(cmd *cobra.Command) string {
 	case "regularize", "rechunk", "drop", "insert":
 		// What has no document yet is no node, which varve vacuum would not open.
 		if follow := cmd.Flags().Lookup("follow"); cmd.Flags().NArg() == 2 && cmd.Name() == "rechunk" && (follow == nil || !follow.Changed) {
-			return fmt.Sprintf("the new array is not there yet: repeat the command, which goes on where it stopped, or remove what it has stored with varve rm %s --yes", phrase.Word(cmd.Flags().Arg(1)))
+			return fmt.Sprintf("the new array is not there yet: repeat the command, which continues where it stopped, or remove what it has stored with varve rm %s --yes", phrase.Word(cmd.Flags().Arg(1)))
 		}
 		return rechunkLeft
 	case "pyramid":
@@ -244,4 +244,4 @@ func leftBehind(cmd *cobra.Command) string {
 }
 
 // rechunkLeft says what an interrupted rechunk has left.
-const rechunkLeft = "no array shows a part of the change: repeat the command, which goes on where it stopped, or give it up with varve vacuum --give-up"
+const rechunkLeft = "no array shows a part of the change: repeat the command, which continues where it stopped, or give it up with varve vacuum --give-up"

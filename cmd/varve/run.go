@@ -17,11 +17,11 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/job"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/httpstore"
 )
 
 // running is the command run.
@@ -159,7 +159,7 @@ func (r *running) check(cmd *cobra.Command, file string) error {
 		return failure.BadUsage("--take %d: at most %s possible", r.take, quantity.Count(job.MostTaken, "tasks are"))
 	case flags.Changed("lease") && !r.dry && (r.take == 0 || r.lease < time.Second):
 		return failure.BadUsage("--lease is for --take, and at least 1s")
-	case r.script != "" && httpstore.Reveal(cmd.Context(), file) != file:
+	case r.script != "" && driver.Reveal(cmd.Context(), file) != file:
 		return failure.BadUsage("%s: a script has no options and credentials of a location: give them to the jobs by their environment, and leave them out here", file)
 	case r.script == "" && (r.image != "" || flags.Changed("tasks") && r.runner != beamRunner):
 		return failure.BadUsage("--tasks and --image are for --script")

@@ -151,7 +151,7 @@ echo "publication: job $job"
 const kubernetesText = `#!/bin/sh
 # Executes {{.Plan}} on Kubernetes: {{.Way}}, and then the publication.
 # The containers must be able to read the plan, and what it names. This script may be
-# run again: it goes on with the Jobs that there are.
+# run again: it continues with the Jobs that there are.
 set -eu
 
 # await JOB waits for the end of a Job.

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/dimensions"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/input"
@@ -24,7 +25,6 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/selection"
 )
 
@@ -45,11 +45,11 @@ All segments are published by one change: readers see none of them, or all. Alon
 segments become chunks of the array. A chunk is copied as it is stored, by the store if it can, if codecs, fill value
 and the chunks along all other axes are the same; others are decoded and encoded again. In a group, either all arrays
 grow or none: all that have the dimension, in the group and in each segment. Units and packing must be the same, and so
-must the names of axes and the coordinates of all other axes, as far as they are known.
+must the names of axes and the coordinates of all other axes, where they are known.
 
 The segments are taken in the order given, with --sort name in that of their names, and with --sort COORD in that of
 the first value of a coordinate beside or in each. They stay where they are; varve rm removes them. The writer of a
-segment that crashed can go on where its last checkpoint is, or its segment is left out and removed.
+segment that crashed can continue where its last checkpoint is, or its segment is left out and removed.
 
 If the lengths are known beforehand, varve reservations and the call Reserve need no second step.`,
 		Example: `  varve stitch all.zarr/value segment-0.zarr/value segment-1.zarr/value --alone
@@ -207,7 +207,7 @@ func (f *stitchFlags) array(cmd *cobra.Command, location string, a *zarr.Array, 
 	}
 	done := stitchedOf(cmd, location, a, axis, arrays)
 	if !*f.alone {
-		if err := movedTogether(cmd, access.CheckDimensions(cmd.Context(), a, done.Shape)); err != nil {
+		if err := movedTogether(cmd, dimensions.CheckShape(cmd.Context(), a, done.Shape)); err != nil {
 			return nil, err
 		}
 	}

@@ -134,7 +134,8 @@ func TestProgressOfCommands(t *testing.T) {
 			}
 			for line := range strings.SplitSeq(screen.String(), "\n") {
 				parts := strings.Split(line, console.Wiped)
-				if left := parts[len(parts)-1]; strings.Contains(left, "/s") || strings.Contains(left, "left") {
+				// The folder of the test may be in /dev/shm.
+				if left := strings.ReplaceAll(parts[len(parts)-1], group, "GROUP"); strings.Contains(left, "/s") || strings.Contains(left, "left") {
 					t.Errorf("a line of progress stays: %q", line)
 				}
 			}

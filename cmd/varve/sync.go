@@ -228,9 +228,9 @@ func (f *copyFlags) syncTo(cmd *cobra.Command, src *zarr.Location, from, to stri
 	case !begun || lookErr != nil || f.dry:
 		return r, unread(cmd, from, err, "")
 	case isUnread(err):
-		return r, unread(cmd, from, err, fmt.Sprintf("; %s is not equal to SRC yet: the repeated command goes on", to))
+		return r, unread(cmd, from, err, fmt.Sprintf("; %s is not equal to SRC yet: the repeated command continues", to))
 	}
-	return r, failure.Leftover(err, "%s is not equal to SRC yet: repeat the command, which goes on", to)
+	return r, failure.Leftover(err, "%s is not equal to SRC yet: repeat the command, which continues", to)
 }
 
 // synced is the result of varve copy --sync, in the form of --json. The counts have the

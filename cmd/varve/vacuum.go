@@ -53,7 +53,7 @@ fails, the others are vacuumed nevertheless.`,
 	flagtext.Duration(f, &v.grace, "grace", rechunk.DefaultGrace, "keep the chunks of a grid for this `TIME` after it was superseded, such as 30m or 7d")
 	f.BoolVar(&v.yes, "yes", false, "do not ask")
 	f.BoolVar(&v.dry, "dry-run", false, "delete nothing, and list what would be deleted")
-	giveUp := "first delete what a stopped rechunk has stored for its new chunks; it cannot go on then"
+	giveUp := "first delete what a stopped rechunk has stored for its new chunks; it cannot continue then"
 	f.BoolVar(&v.giveUp, "give-up", false, giveUp)
 	f.BoolVar(&v.giveUp, "abandon", false, giveUp) // as it was called first
 	f.Lookup("abandon").Hidden = true

@@ -215,7 +215,7 @@ func (f *virtualizeFlags) run(cmd *cobra.Command, args []string) (err error) {
 		err = f.publish(ctx, m, at, path)
 	}
 	if n := c.Kept(); err != nil && n > 0 {
-		err = failure.Leftover(err, "the same command goes on: %s need not be scanned again", phrase.Plural(int64(n), "file"))
+		err = failure.Leftover(err, "the same command continues: %s need not be scanned again", phrase.Plural(int64(n), "file"))
 	}
 	if err != nil {
 		return failure.On("virtualize", f.out, err)
@@ -349,7 +349,7 @@ func (f *virtualizeFlags) collect(cmd *cobra.Command, c *virtual.Collector, at s
 	}
 	err = c.Collect(ctx, j, files)
 	if errors.Is(err, virtual.ErrMismatch) && f.concat+f.stack == "" && !f.more {
-		err = fmt.Errorf("%w; files that go on along a dimension need --concat or --stack", err)
+		err = fmt.Errorf("%w; files that continue along a dimension need --concat or --stack", err)
 	}
 	if errors.Is(err, virtual.ErrMismatch) && !f.isManifest() && strings.Contains(err.Error(), "Join.CopyPadded") {
 		err = fmt.Errorf("%w; both need a manifest (-o NAME%s), because references for kerchunk have no place for copies and no such grid", err, virtual.Suffix)

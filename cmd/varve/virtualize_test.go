@@ -190,7 +190,7 @@ func TestVirtualizeGoesOn(t *testing.T) {
 	overwrite(t, list[299], "no format")
 	args := []string{"virtualize", "-", "-o", filepath.Join(dir, "m.vz"), "--json"}
 	_, text, status := execute(t, strings.Join(list, "\n"), args...)
-	if status == 0 || !strings.Contains(text, "299.npy") || !strings.Contains(text, "the same command goes on: 256 files need not be scanned again") {
+	if status == 0 || !strings.Contains(text, "299.npy") || !strings.Contains(text, "the same command continues: 256 files need not be scanned again") {
 		t.Errorf("status %d, %s", status, text)
 	}
 	overwrite(t, list[299], string(b))

@@ -55,7 +55,7 @@ func run(ctx context.Context, source, result string) error {
 		})
 	}
 	for c := range a.Chunks() {
-		// After an error the workers go on receiving, and their calls fail at once.
+		// After an error the workers continue receiving, and their calls fail at once.
 		chunks <- c
 	}
 	close(chunks)

@@ -201,7 +201,7 @@ func TestGeometric(t *testing.T) {
 	}
 }
 
-// TestTotal checks that sums stay at the largest int64, and go on as floats.
+// TestTotal checks that sums stay at the largest int64, and continue as floats.
 func TestTotal(t *testing.T) {
 	big := count(math.MaxInt64/2).addProduct(1<<40, 1<<40)
 	if big.exact != math.MaxInt64 || big.approx < 1.2e24 || big.approx > 1.3e24 {

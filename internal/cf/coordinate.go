@@ -13,7 +13,6 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/selection"
@@ -49,7 +48,7 @@ func Coordinate(ctx context.Context, a *zarr.Array, dimension string) (*zarr.Arr
 	}
 	// Array and coordinate must belong to one version. If the array still has the shape
 	// with which it was opened, it had that shape when the coordinate was opened.
-	_, err = access.Of(a).Unmoved(ctx)
+	_, err = a.Core().Begin().Unmoved(ctx)
 	if err == nil {
 		err = fitsDimension(c, dimension, a.Shape()[axis])
 	}

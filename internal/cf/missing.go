@@ -12,7 +12,6 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/ome"
 	"varve.dev/zarr/internal/strictjson"
@@ -110,7 +109,7 @@ func isZero(elem []byte) bool { return bytes.Count(elem, []byte{0}) == len(elem)
 // In an image of OME-Zarr it never does. MasksFill reads the groups above an array of
 // format 2 to find out.
 func MasksFill(ctx context.Context, a *zarr.Array) (bool, error) {
-	n := access.Of(a).Node
+	n := a.Core().Node
 	images := ome.Images{Reader: n.Reader()}
 	return images.MasksFill(ctx, n.Path, a.Metadata())
 }

@@ -314,7 +314,7 @@ func (s Statements) Differ(o Statements, names []string, other string) string {
 		list = append(list, fmt.Sprintf("%sits attribute %s is %s, and in %s it is %s", what, name, textOr(y.Raw()), other, textOr(x.Raw())))
 	}
 	if len(names) > most {
-		list = append(list, fmt.Sprintf("%s", quantity.Count(len(names)-most, "more attributes differ")))
+		list = append(list, quantity.Count(len(names)-most, "more attributes differ"))
 	}
 	return strings.Join(list, "; ")
 }

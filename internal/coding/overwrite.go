@@ -11,9 +11,9 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
-	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/store"
 )
 
@@ -299,7 +299,7 @@ func (c *Chain) unfilled(ctx context.Context, w *Work, shape []int64, part strid
 	b := budget.Get(mostJoined)
 	defer b.Put()
 	// Decode slab by slab, so that a large chunk is never in memory as a whole.
-	for box := range placement.OfPart(part).Slabs(g, int64(size), mostJoined) {
+	for box := range subset.OfPart(part).Slabs(g, int64(size), mostJoined) {
 		p := Extract{Shape: shape, Part: strided.Part{Step: part.Step, Count: box.Shape()}}
 		for i, in := range box {
 			p.Start = append(p.Start, part.Start[i]+in.Start*part.Step[i])

@@ -216,7 +216,7 @@ func (d *digest) ofBox(box grid.Box, elements []byte) residue.Number {
 }
 
 // runs returns the box of the first elements of the runs in a box, and their length. A
-// run goes on along an axis if the box has all elements along those after it.
+// run continues along an axis if the box has all elements along those after it.
 func (d *digest) runs(box grid.Box) (outer grid.Box, run int64) {
 	outer, run = append(grid.Box(nil), box...), 1
 	for i := len(box) - 1; i >= 0; i-- {
@@ -442,8 +442,8 @@ func (s *sums) ofFill(at, n int64) (sum residue.Number) {
 }
 
 // sharedRuns returns the box of the first elements of the runs that a chunk and a piece
-// share, and their length. A run goes on along an axis if they share all elements of both
-// along those after it.
+// share, and their length. A run continues along an axis if they share all elements of
+// both along those after it.
 func (s *sums) sharedRuns(c *grid.Chunk, piece grid.Box) (outer grid.Box, run int64) {
 	outer, run = c.Box(), 1
 	whole := true

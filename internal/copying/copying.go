@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/store"
 )
 
@@ -127,7 +126,7 @@ func (c *Copy) Writing() *zarr.Options {
 // visible already, so a failure here does not undo that.
 func UpdateAbove(ctx context.Context, at *zarr.Location, o zarr.Options) error {
 	o.Write = true
-	if err := access.UpdateConsolidated(ctx, at, &o); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := at.UpdateConsolidated(ctx, &o); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: the consolidated metadata of the groups above is not up to date: %w", zarr.ErrIncomplete, err)
 	}
 	return nil

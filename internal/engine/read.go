@@ -14,9 +14,9 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
-	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -38,7 +38,7 @@ func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst strided.V
 	if sel.Len() == 0 {
 		return Certain, ctx.Err()
 	}
-	plan := placement.NewPlan(sel, a.Grid)
+	plan := subset.NewPlan((*subset.Elements)(sel), a.Grid)
 	r := a.newReading(sel.Touched(a.Grid), sel.Len())
 	r.since = how.Since
 	// If the fill value is zero, chunks that are not stored need no writes to a block of

@@ -17,10 +17,10 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/coding"
-	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -37,7 +37,7 @@ func (a *Array) Write(ctx context.Context, sel *selection.Resolved, src strided.
 	if sel.Len() == 0 {
 		return ctx.Err()
 	}
-	plan := placement.NewPlan(sel, a.Grid)
+	plan := subset.NewPlan((*subset.Elements)(sel), a.Grid)
 	r := a.newRun(sel.Touched(a.Grid), sel.Len())
 	next := func(w *writer) bool { return plan.Next(w.Visit) }
 	write := func(ctx context.Context, w *writer) error { return w.fail(w.write(ctx, src)) }

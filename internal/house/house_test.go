@@ -10,29 +10,37 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"varve.dev/zarr/internal/racing"
 )
 
-// source returns the files of all modules by module folder.
+// source returns the files of all modules by module folder. Tests must not change them.
 func source(t *testing.T) map[string][]*File {
 	t.Helper()
 	racing.Skip(t)
-	modules, err := Modules(Root)
+	all, err := parsed()
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string][]*File{}
-	for _, dir := range modules {
-		files, err := Read(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[dir] = files
-	}
 	return all
 }
+
+// parsed reads the files once for all tests.
+var parsed = sync.OnceValues(func() (map[string][]*File, error) {
+	modules, err := Modules(Root)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string][]*File{}
+	for _, dir := range modules {
+		if all[dir], err = Read(dir); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+})
 
 // TestLengths checks that no file and no function is long. There is no rule for the usual
 // length: a file is a noun that a reader would look for, and what is read together stands

@@ -24,9 +24,6 @@ var functionWords = strings.Fields(`
 // iterators, and copies of a value with a change.
 var methodWords = []string{"is", "next", "with"}
 
-// wordsLater are the folders whose names are still to be changed.
-var wordsLater = []string{"store"}
-
 // TestFunctionWords refuses function words as names of fields, functions, methods and
 // types. Variables and parameters may have them, because their use is in sight. Fields of
 // test tables in functions count as fields.
@@ -34,11 +31,6 @@ func TestFunctionWords(t *testing.T) {
 	for dir, module := range source(t) {
 		for _, f := range module {
 			name := path.Join(filepath.ToSlash(dir), f.Path)
-			if slices.ContainsFunc(wordsLater, func(folder string) bool {
-				return strings.HasPrefix(strings.TrimPrefix(name, Root+"/"), folder+"/")
-			}) {
-				continue
-			}
 			for id, what := range declaredNames(f) {
 				word := strings.ToLower(id.Name[:1]) + id.Name[1:]
 				if slices.Contains(functionWords, word) && !(what == "method" && slices.Contains(methodWords, word)) {

@@ -344,7 +344,7 @@ func FuzzName(f *testing.F) {
 }
 
 // TestRenewal lets renewals fail, and answers of renewals get lost: a worker that no
-// other one has displaced goes on with its task.
+// other one has displaced continues its task.
 func TestRenewal(t *testing.T) {
 	for name, lost := range map[string]bool{"refused": false, "answer lost": true} {
 		t.Run(name, func(t *testing.T) {
@@ -404,7 +404,7 @@ func TestDamagedClaim(t *testing.T) {
 }
 
 // TestUnreadableClaim returns the error of a claim that cannot be read, instead of
-// waiting for ever, and a worker whose claim cannot be read for a while goes on.
+// waiting for ever, and a worker whose claim cannot be read for a while continues.
 func TestUnreadableClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, m := newFake(1), memstore.New()
@@ -448,7 +448,7 @@ func TestUnreadableClaim(t *testing.T) {
 	})
 }
 
-// TestFailingTask goes on with other tasks if one fails, and returns its error in the
+// TestFailingTask continues with other tasks if one fails, and returns its error in the
 // end. Attempts are counted.
 func TestFailingTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -229,7 +229,7 @@ func (l *Layout) Round(x float64, m Mode) (uint64, Verdict) {
 	return l.RoundMantissa(negative, mantissa, exponent-1075, m)
 }
 
-// roundNaN keeps the sign, the quiet bit and the high payload of a NaN as far as the
+// roundNaN keeps the sign, the quiet bit and the high payload of a NaN if the
 // format has room.
 func (l *Layout) roundNaN(b uint64) (uint64, Verdict) {
 	nan, ok := l.NaN()

@@ -224,7 +224,7 @@ type losing struct {
 func (l *losing) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
 	if c.Op == store.OpPutIf && c.Key == l.key && !c.If.Absent() && l.lost == 0 {
 		l.lost++
-		if l.repeatable = !c.If.IsOnce(); l.follow != nil {
+		if l.repeatable = !c.If.IsUnrepeatable(); l.follow != nil {
 			l.follow()
 		}
 		return store.Written{}, errFault

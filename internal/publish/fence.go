@@ -491,7 +491,7 @@ func (r *replacement) attempt(ctx context.Context) error {
 	version, err := r.guard(ctx)
 	if draft == nil {
 		if err == nil {
-			_, err = r.putIf(ctx, r.key, r.value, store.IfVersion(version).Once())
+			_, err = r.putIf(ctx, r.key, r.value, store.IfVersion(version).Unrepeatable())
 		}
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
 	"varve.dev/zarr/store/zipstore"
@@ -21,7 +22,7 @@ func init() {
 // openRemote opens the store of an http(s) URL, or the zip archive that the URL names or
 // leads into.
 func openRemote(ctx context.Context, location string, access store.Access) (store.Store, store.Path, error) {
-	archive, rel := httpstore.Split(httpstore.Reveal(ctx, location), archiveSuffix)
+	archive, rel := driver.Split(driver.Reveal(ctx, location), archiveSuffix)
 	u, err := url.Parse(archive)
 	if err != nil || !strings.HasSuffix(u.Path, archiveSuffix) || access != store.ReadOnly {
 		return httpstore.OpenLocation(ctx, location, access)

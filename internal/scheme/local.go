@@ -18,12 +18,12 @@ import (
 	"syscall"
 	"unicode/utf8"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/store/httpstore"
 )
 
 func init() { store.Register("file", openLocal) }
@@ -224,7 +224,7 @@ func Shown(location string) string {
 	if !strings.Contains(location, "://") {
 		return location
 	}
-	location = httpstore.Redact(location)
+	location = driver.Redact(location)
 	if plain, err := url.PathUnescape(location); err == nil && utf8.ValidString(plain) {
 		return plain
 	}

@@ -22,10 +22,10 @@ import (
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/parallel"
-	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
@@ -66,7 +66,7 @@ func (s *Array) Resolve(sel selection.Selection, takes Accepts) (*Selected, erro
 		if typ, windows, err = through(s.Type, r.Fields()); err != nil {
 			return nil, err
 		}
-		r = placement.Through(r, windows)
+		r = (*selection.Resolved)((*subset.Elements)(r).Through(windows))
 	}
 	if takes != nil {
 		if typeErr := takes(typ); typeErr != nil {
@@ -171,7 +171,7 @@ func (r *Selected) View(e element.Buffer) (strided.View, error) {
 	}
 	v := strided.Contiguous(e.Data, r.Shape(), int(size))
 	v.Heap = e.Heap
-	return placement.Place(r.Resolved, v), nil
+	return (*subset.Elements)(r.Resolved).Place(v), nil
 }
 
 // CheckedView is [Selected.View] for elements that will be stored. It returns an error if
@@ -214,7 +214,7 @@ func (r *Selected) Strided(e element.Buffer, strides []int64) (strided.View, err
 	if have := int64(len(e.Data)) / size; r.Len() > 0 && last >= have {
 		return strided.View{}, fault.Argument("%s, strides %d of shape %v reach to number %d", quantity.Count(have, "values"), strides, shape, last)
 	}
-	return placement.Place(r.Resolved, v), nil
+	return (*subset.Elements)(r.Resolved).Place(v), nil
 }
 
 // Apart reports whether no two elements of a block with these strides share memory.

@@ -229,7 +229,7 @@ func (s *Array) ChangedFor(now *Array, chunks grid.Box) string {
 	return ""
 }
 
-// GrewTo reports whether now results from s by growth alone, as far as these chunks are
+// GrewTo reports whether now results from s by growth alone, where these chunks are
 // concerned: each of them is still the same cell.
 func (s *Array) GrewTo(now *Array, chunks grid.Box) bool {
 	for i, n := range now.Grid.Shape() {

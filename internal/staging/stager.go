@@ -13,9 +13,9 @@
 //     the store assembles the value from ranges of others.
 //   - decoded and encoded again, everywhere else.
 //
-// Writers of the array go on meanwhile. So every staged chunk has a [Record]: a digest of
-// the versions of all source chunks that it was made from, as they were read. It is valid
-// as long as these chunks have the same versions, however often the extent and the
+// Writers of the array continue meanwhile. So every staged chunk has a [Record]: a digest
+// of the versions of all source chunks that it was made from, as they were read. It is
+// valid as long as these chunks have the same versions, however often the extent and the
 // attributes have changed since. [Job.Stale] finds the chunks whose records are no longer
 // valid, or missing.
 package staging

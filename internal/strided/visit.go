@@ -8,8 +8,8 @@ import (
 	"varve.dev/zarr/grid"
 )
 
-// Plan visits the chunks that a selection touches, in C order. Package selection makes
-// plans, by [varve.dev/zarr/internal/placement.NewPlan]. A plan is not safe for
+// Plan visits the chunks that a selection touches, in C order. Package subset makes
+// plans ([varve.dev/zarr/internal/subset.NewPlan]). A plan is not safe for
 // concurrent use.
 type Plan interface {
 	// Chunks returns an upper bound for the number of chunks that the selection touches.

@@ -21,7 +21,14 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain uses the disk also where the tests of other packages have their files in
+// memory.
+func TestMain(m *testing.M) {
+	if disk := os.Getenv("VARVE_DISK"); disk != "" {
+		os.Setenv("TMPDIR", disk)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // tree makes a directory with a store in it and a secret beside it, and opens the store.
 func openTree(t *testing.T) (r *Root, top string) {

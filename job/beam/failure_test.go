@@ -75,7 +75,7 @@ func TestStoreFails(t *testing.T) {
 func isShare(op stepping.Op) bool { return op.Key.Base() == "share.json" }
 
 // TestFailsAlways lets one task fail always: the pipeline fails, and nothing is
-// published. When the store works again, another pipeline goes on.
+// published. When the store works again, another pipeline continues.
 func TestFailsAlways(t *testing.T) {
 	p := newPlace(t)
 	p.array(t, "alone", rows)

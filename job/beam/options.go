@@ -11,7 +11,7 @@ import (
 type Options struct {
 	// Tasks is the number of tasks that each stage is divided into; 0 is 1,000, or 64 for
 	// a copy, a conversion or a check, each task of which lists all values. There are
-	// never more than the plan has. Pipelines that go on with a plan may divide it
+	// never more than the plan has. Pipelines that continue a plan may divide it
 	// differently.
 	Tasks int64
 	// Attempts is how often a worker tries a task, or the publication, until the bundle

@@ -140,7 +140,7 @@ func (s *Store) place(prefix string) (err error) {
 	}
 	s.endpoint, err = url.Parse(strings.TrimRight(endpoint, "/"))
 	if err != nil || s.endpoint.Scheme != "http" && s.endpoint.Scheme != "https" || s.endpoint.Host == "" || s.endpoint.User != nil || s.endpoint.RawQuery != "" {
-		return driver.BadLocation("azure: the endpoint %.120q is not an http or https URL without user and query", httpstore.Redact(endpoint))
+		return driver.BadLocation("azure: the endpoint %.120q is not an http or https URL without user and query", driver.Redact(endpoint))
 	}
 	return nil
 }

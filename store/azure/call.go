@@ -17,8 +17,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/httpstore"
 	"varve.dev/zarr/store/retry"
 )
 
@@ -181,7 +181,7 @@ type fault struct {
 	code    string // such as "BlobNotFound"
 	message string // of the service, bounded
 	request string // the ID of the request, for the support of the service
-	is      error  // the kind of error, or nil
+	kind    error  // the kind of error, or nil
 	advice  string
 	page    bool // the answer is a page for people
 }
@@ -197,8 +197,8 @@ func (f *fault) Error() string {
 		}
 	}
 	// The advice says that there is no container.
-	if f.is != nil && f.is != store.ErrNoBucket {
-		text += ": " + f.is.Error()
+	if f.kind != nil && f.kind != store.ErrNoBucket {
+		text += ": " + f.kind.Error()
 	}
 	if f.request != "" {
 		text += " (request " + f.request + ")"
@@ -209,7 +209,7 @@ func (f *fault) Error() string {
 	return text
 }
 
-func (f *fault) Unwrap() error { return f.is }
+func (f *fault) Unwrap() error { return f.kind }
 
 // mostFault is the largest number of bytes to read of an answer that reports an error.
 const mostFault = 64 << 10
@@ -218,7 +218,7 @@ const mostFault = 64 << 10
 // httpstore knows better. It reads the body.
 func (s *Store) explain(r *http.Response) error {
 	if text := r.Header.Get(refusalHeader); text != "" {
-		return &fault{status: r.StatusCode, message: text, is: fs.ErrPermission}
+		return &fault{status: r.StatusCode, message: text, kind: fs.ErrPermission}
 	}
 	// Redirections are followed or refused by the store of the reads, and a range beyond
 	// the value is judged by its size.
@@ -227,7 +227,7 @@ func (s *Store) explain(r *http.Response) error {
 	}
 	body, cut := io.ReadAll(io.LimitReader(r.Body, mostFault)) // what has arrived may explain
 	f := &fault{
-		status: r.StatusCode, code: httpstore.Printable(r.Header.Get("X-Ms-Error-Code"), 60), request: httpstore.Printable(r.Header.Get("X-Ms-Request-Id"), 80),
+		status: r.StatusCode, code: driver.Printable(r.Header.Get("X-Ms-Error-Code"), 60), request: driver.Printable(r.Header.Get("X-Ms-Request-Id"), 80),
 	}
 	f.parse(body)
 	// An answer to HEAD has no body. Those of the service have a version or an ID.
@@ -237,7 +237,7 @@ func (s *Store) explain(r *http.Response) error {
 			f.message = pageText
 		}
 	}
-	pause := httpstore.RetryAfter(r.Header)
+	pause := driver.RetryAfter(r.Header)
 	switch c := r.StatusCode; {
 	// Only the code tells a missing blob from a missing container.
 	case cut != nil && f.code == "" && c < 500 && c != http.StatusPreconditionFailed && c != http.StatusTooManyRequests:
@@ -245,17 +245,17 @@ func (s *Store) explain(r *http.Response) error {
 		return retry.Temporary(f, pause)
 	// Values in a container that is not there must not be read as fill values.
 	case f.code == "ContainerBeingDeleted":
-		f.is, f.advice = store.ErrNoBucket, "the container "+s.container+" is being deleted: try again in half a minute"
+		f.kind, f.advice = store.ErrNoBucket, "the container "+s.container+" is being deleted: try again in half a minute"
 	case f.code == "ContainerNotFound":
-		f.is, f.advice = store.ErrNoBucket, "the container does not exist: check the name of the container "+s.container+", or create the container first"
+		f.kind, f.advice = store.ErrNoBucket, "the container does not exist: check the name of the container "+s.container+", or create the container first"
 	case f.code == "ResourceNotFound" && anonymous(r):
 		s.explainForbidden(f, r)
 	case s.missing(f):
-		f.is = fs.ErrNotExist
+		f.kind = fs.ErrNotExist
 	case c == http.StatusPreconditionFailed || c == http.StatusNotModified || conflicts[f.code]:
-		f.is = store.ErrConflict
+		f.kind = store.ErrConflict
 	case c == http.StatusConflict && (f.code == "PublicAccessNotPermitted" || f.code == "BlobImmutableDueToPolicy"):
-		f.is = fs.ErrPermission
+		f.kind = fs.ErrPermission
 	case c == http.StatusUnauthorized || c == http.StatusForbidden:
 		s.explainForbidden(f, r)
 	case c == http.StatusTooManyRequests || c == http.StatusServiceUnavailable:
@@ -310,10 +310,10 @@ var conflicts = map[string]bool{"BlobAlreadyExists": true, "ConditionNotMet": tr
 
 // explainForbidden says what to do about a missing permission.
 func (s *Store) explainForbidden(f *fault, r *http.Response) {
-	f.is = fs.ErrPermission
+	f.kind = fs.ErrPermission
 	switch f.code {
 	case "AuthenticationFailed":
-		f.advice = "the key, signature or token is refused or expired" + httpstore.ClockAdvice(r.Header)
+		f.advice = "the key, signature or token is refused or expired" + driver.ClockAdvice(r.Header)
 	case "NoAuthenticationInformation", "ResourceNotFound":
 		f.advice = "the container is not public: sign in, or set AZURE_STORAGE_CONNECTION_STRING"
 	default:
@@ -329,17 +329,17 @@ func (f *fault) parse(body []byte) {
 		Message string `xml:"Message"`
 	}
 	body = []byte(strings.TrimPrefix(string(body), "\ufeff"))
-	start := strings.ToLower(httpstore.Printable(string(body[:min(len(body), 200)]), 200))
+	start := strings.ToLower(driver.Printable(string(body[:min(len(body), 200)]), 200))
 	switch {
 	case strings.HasPrefix(start, "<!doctype html") || strings.HasPrefix(start, "<html"):
 		f.page, f.message = true, pageText
 	case xml.Unmarshal(body, &x) == nil && x.Code != "":
-		f.code = httpstore.Printable(x.Code, 60)
+		f.code = driver.Printable(x.Code, 60)
 		// Further lines have the ID of the request and the time.
 		message, _, _ := strings.Cut(x.Message, "\n")
-		f.message = httpstore.Printable(message, 400)
+		f.message = driver.Printable(message, 400)
 	case f.code == "":
-		f.message = httpstore.Printable(string(body), 120)
+		f.message = driver.Printable(string(body), 120)
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"time"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/httpstore"
 )
 
 // copyFrom copies the source of a change.
@@ -149,7 +149,7 @@ func (s *Store) copied(ctx context.Context, key store.Key, h http.Header) (store
 		case "", "success":
 			return store.MakeVersion(h.Get("ETag")), nil
 		default:
-			return store.Version{}, errors.New("the service could not copy: " + httpstore.Printable(h.Get("X-Ms-Copy-Status-Description"), 200))
+			return store.Version{}, errors.New("the service could not copy: " + driver.Printable(h.Get("X-Ms-Copy-Status-Description"), 200))
 		}
 		select {
 		case <-ctx.Done():

@@ -102,7 +102,7 @@ func accountOf(endpoint string) string {
 
 // signer is a transport that adds credentials to requests to one endpoint.
 type signer struct {
-	next     http.RoundTripper
+	base     http.RoundTripper
 	endpoint *url.URL
 	account  string
 	key      []byte     // nil without a key
@@ -113,7 +113,7 @@ type signer struct {
 // connect makes the transport and the limiter, which reads and writes share.
 func (s *Store) connect() error {
 	s.pool = newPool(s)
-	g := &signer{next: s.pool, endpoint: s.endpoint, account: s.account}
+	g := &signer{base: s.pool, endpoint: s.endpoint, account: s.account}
 	s.transport = g
 	o := &s.options
 	var err error
@@ -139,7 +139,7 @@ const apiVersion = "2023-11-03"
 // RoundTrip implements [http.RoundTripper].
 func (g *signer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Host != g.endpoint.Host || r.URL.Scheme != g.endpoint.Scheme {
-		return g.next.RoundTrip(r) // no other host gets credentials
+		return g.base.RoundTrip(r) // no other host gets credentials
 	}
 	r = r.Clone(r.Context())
 	r.Header.Set("X-Ms-Version", apiVersion)
@@ -168,7 +168,7 @@ func (g *signer) RoundTrip(r *http.Request) (*http.Response, error) {
 			r.Header.Set("Authorization", "Bearer "+token)
 		}
 	}
-	return g.next.RoundTrip(r)
+	return g.base.RoundTrip(r)
 }
 
 // tokens asks Entra ID for access tokens, and keeps one while it is valid.

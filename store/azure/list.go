@@ -29,7 +29,7 @@ type page struct {
 		}
 	} `xml:"Blobs>Blob"`
 	Directories []struct{ Name name } `xml:"Blobs>BlobPrefix"`
-	Next        string                `xml:"NextMarker"`
+	Marker      string                `xml:"NextMarker"`
 }
 
 // name is the name of a blob. The service escapes those that XML cannot hold.
@@ -75,14 +75,14 @@ func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) ite
 			if !p.entries(prefix, s.reads.Local(h), yield) {
 				return
 			}
-			if p.Next == "" {
+			if p.Marker == "" {
 				return
 			}
-			if p.Next == marker {
+			if p.Marker == marker {
 				yield(store.Entry{}, fmt.Errorf("azure: account %s, container %s: cannot list %q: the service sends the same page again", s.account, s.container, prefix))
 				return
 			}
-			marker = p.Next
+			marker = p.Marker
 		}
 	}
 }
@@ -114,7 +114,7 @@ func (s *Store) list(ctx context.Context, prefix string, deep bool, marker strin
 	return p, h, err
 }
 
-// entries yields the entries of a page below a prefix, and reports whether to go on.
+// entries yields the entries of a page below a prefix, and reports whether to continue.
 // local makes times of the service times of this machine.
 func (p page) entries(prefix string, local func(time.Time) time.Time, yield func(store.Entry, error) bool) bool {
 	for _, b := range p.Blobs {

@@ -56,13 +56,13 @@ func OpenLocation(ctx context.Context, location string, access store.Access) (st
 		o.Reading = *reading // such as the patience of a program with servers
 	}
 	o.ReadOnly = o.ReadOnly || access == store.ReadOnly
-	p, err := parse(httpstore.Reveal(ctx, location), &o)
+	p, err := parse(driver.Reveal(ctx, location), &o)
 	if err != nil {
 		return nil, store.Path{}, err
 	}
 	archive, rel, found := driver.CutPath(p.path, ".zip")
 	if found && access != store.ReadOnly {
-		return nil, store.Path{}, fmt.Errorf("azure: %s: %w: an archive here can only be read", httpstore.Redact(location), store.ErrUnsupported)
+		return nil, store.Path{}, fmt.Errorf("azure: %s: %w: an archive here can only be read", driver.Redact(location), store.ErrUnsupported)
 	}
 	if found {
 		return zipstore.OpenWithin(ctx, archive, rel, func(folder string) (store.Store, error) { return Open(p.account, p.container, folder, &o) })

@@ -20,7 +20,7 @@ import (
 // TestMain lets the test binary be a program of a crowd.
 func TestMain(m *testing.M) {
 	if !arrays.Main() {
-		// A question for a token goes on without those who asked, for half a minute.
+		// A question for a token continues without those who asked, for half a minute.
 		arrays.NoGoroutines(m, goleak.IgnoreAnyFunction("varve.dev/zarr/store/azure.(*tokens).answer"))
 	}
 }

@@ -69,7 +69,7 @@ type Options struct {
 // Store is a store with a cache. It has the powers of the store below ([store.As]), and
 // makes the same changes, also in batches. Its methods are safe for concurrent use.
 // Make one with [New].
-type Store struct {
+type frontStore struct {
 	below store.Store
 	cache *Cache
 	opt   Options
@@ -82,9 +82,10 @@ type Store struct {
 // stores counts the stores without a place.
 var stores atomic.Int64
 
-// New returns s with a cache. A nil opt means the zero [Options].
-func New(s store.Store, c *Cache, opt *Options) *Store {
-	n := &Store{below: s, cache: c}
+// New returns s with a cache, as a [store.Wrapper] that has the powers of s ([store.As]).
+// A nil opt means the zero [Options].
+func New(s store.Store, c *Cache, opt *Options) store.Store {
+	n := &frontStore{below: s, cache: c}
 	if opt != nil {
 		n.opt = *opt
 	}
@@ -98,40 +99,26 @@ func New(s store.Store, c *Cache, opt *Options) *Store {
 	return n
 }
 
-// Of returns the cached store that s is or wraps, and whether there is one.
-func Of(s store.Store) (*Store, bool) {
-	for {
-		if c, ok := s.(*Store); ok {
-			return c, true
-		}
-		w, ok := s.(store.Wrapper)
-		if !ok {
-			return nil, false
-		}
-		s = w.Unwrap()
-	}
-}
-
 // Unwrap implements [store.Wrapper].
-func (s *Store) Unwrap() store.Store { return s.below }
+func (s *frontStore) Unwrap() store.Store { return s.below }
 
 // Stat implements [store.Stater]. It always asks the store below.
-func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+func (s *frontStore) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return store.Stat(ctx, s.below, key)
 }
 
 // List implements [store.Lister].
-func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+func (s *frontStore) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return store.List(ctx, s.below, dir, how)
 }
 
 // Lock implements [store.Locker].
-func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
+func (s *frontStore) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
 	return store.Lock(ctx, s.below, dir)
 }
 
 // LockHolder implements [store.Locker].
-func (s *Store) LockHolder(dir store.Path) store.Holder {
+func (s *frontStore) LockHolder(dir store.Path) store.Holder {
 	if l, ok := store.As[store.Locker](s.below); ok {
 		return l.LockHolder(dir)
 	}
@@ -139,13 +126,13 @@ func (s *Store) LockHolder(dir store.Path) store.Holder {
 }
 
 // Traits implements [store.Describer].
-func (s *Store) Traits() store.Traits { return store.TraitsOf(s.below) }
+func (s *frontStore) Traits() store.Traits { return store.TraitsOf(s.below) }
 
 // CheckKey implements [store.Describer].
-func (s *Store) CheckKey(key store.Key) error { return store.CheckKey(s.below, key) }
+func (s *frontStore) CheckKey(key store.Key) error { return store.CheckKey(s.below, key) }
 
 // Close closes the store below if it has a Close method. The cache stays open.
-func (s *Store) Close() error {
+func (s *frontStore) Close() error {
 	if c, ok := store.As[io.Closer](s.below); ok {
 		return c.Close()
 	}
@@ -163,7 +150,7 @@ type written struct {
 const mostWritten = 1 << 16
 
 // wrote ends the trust in the cached bytes of a key.
-func (s *Store) wrote(key store.Key) {
+func (s *frontStore) wrote(key store.Key) {
 	if s.opt.MaxAge <= 0 && !s.opt.Immutable {
 		return // nothing is trusted
 	}
@@ -181,14 +168,14 @@ func (s *Store) wrote(key store.Key) {
 }
 
 // wroteAny ends the trust in all cached bytes.
-func (s *Store) wroteAny() {
+func (s *frontStore) wroteAny() {
 	s.written.mu.Lock()
 	defer s.written.mu.Unlock()
 	s.written.all, s.written.keys = true, nil
 }
 
-// has reports whether a key was written.
-func (w *written) has(key store.Key) bool {
+// contains reports whether a key was written.
+func (w *written) contains(key store.Key) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_, ok := w.keys[key]
@@ -196,7 +183,7 @@ func (w *written) has(key store.Key) bool {
 }
 
 // Open implements [store.Opener].
-func (s *Store) Open(ctx context.Context, key store.Key) (store.Object, error) {
+func (s *frontStore) Open(ctx context.Context, key store.Key) (store.Object, error) {
 	o, err := store.Open(ctx, s.below, key)
 	if err != nil || !s.keeps(key) || o.Info().Version.IsZero() {
 		return o, err
@@ -207,7 +194,7 @@ func (s *Store) Open(ctx context.Context, key store.Key) (store.Object, error) {
 // object is an open value.
 type object struct {
 	store.Object
-	s   *Store
+	s   *frontStore
 	key store.Key
 }
 

@@ -42,7 +42,7 @@ func (l level) width() int64 {
 type ident [sha256.Size]byte
 
 // ident returns the identity of block index of a value.
-func (s *Store) ident(key store.Key, l level, index int64) ident {
+func (s *frontStore) ident(key store.Key, l level, index int64) ident {
 	var space [512]byte
 	b := binary.LittleEndian.AppendUint64(space[:0], uint64(len(s.place)))
 	b = append(append(b, s.place...), key.String()...)

@@ -3,6 +3,8 @@
 package cached
 
 import (
+	"varve.dev/zarr/store"
+
 	"errors"
 
 	"varve.dev/zarr/internal/vfs"
@@ -52,8 +54,8 @@ func (c *Cache) Held() (total int64, err error) {
 }
 
 // Waiting returns the number of readers that wait for the request of another one.
-func (s *Store) Waiting() (n int) {
-	f := &s.flights
+func Waiting(s store.Store) (n int) {
+	f := &s.(*frontStore).flights
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	seen := map[*flight]bool{}
@@ -70,9 +72,10 @@ func (s *Store) Waiting() (n int) {
 }
 
 // Hold keeps flights from ending until release is called.
-func (s *Store) Hold() (release func()) {
-	s.flights.mu.Lock()
-	return s.flights.mu.Unlock
+func Hold(s store.Store) (release func()) {
+	f := &s.(*frontStore).flights
+	f.mu.Lock()
+	return f.mu.Unlock
 }
 
 // Spoil overwrites the buffers that are free.

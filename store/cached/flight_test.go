@@ -45,7 +45,7 @@ func TestWaiterBytes(t *testing.T) {
 		<-arrived
 		read(5000, 2000)
 		awaits(t, s, 1)
-		release := s.Hold()
+		release := cached.Hold(s)
 		close(leave)
 		for range 10 {
 			time.Sleep(time.Millisecond)

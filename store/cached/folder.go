@@ -34,13 +34,13 @@ const tagName = "CACHEDIR.TAG"
 const tag = "Signature: 8a477f597d28d172789f06886806bc55\n" +
 	"# A cache of values that Varve has read, version 1. It may be deleted at any time.\n"
 
-// LeastLimit is the smallest limit of a cache in a folder, in bytes.
-const LeastLimit = 1 << 20
+// leastLimit is the smallest limit of a cache in a folder, in bytes.
+const leastLimit = 1 << 20
 
 // ErrNotCache means that a folder holds something else than a cache.
 var ErrNotCache = errors.New("cache: the folder is not a cache of Varve; name a new or an empty folder")
 
-// ErrLimit means that a limit is below [LeastLimit].
+// ErrLimit means that a limit is below 1 MiB.
 var ErrLimit = errors.New("cache: the limit is too small")
 
 // Open opens a cache of at most limit bytes in the folder dir, and makes the folder if it
@@ -49,8 +49,8 @@ var ErrLimit = errors.New("cache: the limit is too small")
 //
 // Processes that use one folder should give the same limit: each keeps to its own.
 func Open(dir string, limit int64) (*Cache, error) {
-	if limit < LeastLimit {
-		return nil, fmt.Errorf("%w: %s; give at least %d", ErrLimit, quantity.Count(limit, "bytes"), LeastLimit)
+	if limit < leastLimit {
+		return nil, fmt.Errorf("%w: %s; give at least %d", ErrLimit, quantity.Count(limit, "bytes"), leastLimit)
 	}
 	if err := prepare(dir); err != nil {
 		return nil, err

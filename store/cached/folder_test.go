@@ -379,7 +379,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestUnwritable checks that a full disk is reported once and reads go on.
+// TestUnwritable checks that a full disk is reported once and reads continue.
 func TestUnwritable(t *testing.T) {
 	dir := t.TempDir()
 	if err := cached.Prepare(dir); err != nil {

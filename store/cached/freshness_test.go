@@ -31,12 +31,12 @@ func TestTrust(t *testing.T) {
 			later := pattern(200<<10, 2)
 			f.write(t, "c/0", later)
 			reads(t, f, s, "c/0", store.Whole(), value, 0, 0)
-			if _, err := s.Write(t.Context(), store.Put(store.MustKey("c/0"), later), store.Flush); err != nil {
+			if _, err := store.Write(t.Context(), s, store.Put(store.MustKey("c/0"), later), store.Flush); err != nil {
 				t.Fatal(err)
 			}
 			reads(t, f, s, "c/0", store.Whole(), later, 1, 1)
 			reads(t, f, s, "c/0", store.Whole(), later, 0, 1)
-			if _, err := s.Write(t.Context(), store.Delete(store.MustKey("c/0")), store.Sync); err != nil {
+			if _, err := store.Write(t.Context(), s, store.Delete(store.MustKey("c/0")), store.Sync); err != nil {
 				t.Fatal(err)
 			}
 			if _, _, err := s.Get(t.Context(), store.MustKey("c/0"), store.Request{}, nil); !errors.Is(err, fs.ErrNotExist) {
@@ -139,8 +139,8 @@ func TestWeakVersions(t *testing.T) {
 	})
 }
 
-// nowhere is a store without a place.
-type nowhere struct{ stepping.ObjectStore }
+// placeless is a store without a place.
+type placeless struct{ stepping.ObjectStore }
 
 // TestNotCached checks what must not be cached.
 func TestNotCached(t *testing.T) {
@@ -162,7 +162,7 @@ func TestNotCached(t *testing.T) {
 	each(t, func(t *testing.T, c *cached.Cache) {
 		for seed := range 2 {
 			f := newFar()
-			s := cached.New(nowhere{f}, c, &cached.Options{Immutable: true})
+			s := cached.New(placeless{f}, c, &cached.Options{Immutable: true})
 			value := pattern(100, seed)
 			f.write(t, "c/0", value)
 			reads(t, f, s, "c/0", store.Whole(), value, 1, 0)
@@ -250,11 +250,11 @@ func TestPinned(t *testing.T) {
 }
 
 // awaits waits until n readers wait for the request of another one.
-func awaits(t *testing.T, s *cached.Store, n int) bool {
+func awaits(t *testing.T, s store.Store, n int) bool {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); s.Waiting() < n; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); cached.Waiting(s) < n; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Errorf("%d readers wait, want %d", s.Waiting(), n)
+			t.Errorf("%d readers wait, want %d", cached.Waiting(s), n)
 			return false
 		}
 	}
@@ -402,7 +402,7 @@ func TestObject(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			o, err := s.Open(t.Context(), key)
+			o, err := store.Open(t.Context(), s, key)
 			if err != nil {
 				t.Fatal(err)
 			}

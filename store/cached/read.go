@@ -19,7 +19,7 @@ import (
 
 // Get implements [store.Store]. It makes no request for bytes of the expected version
 // that the cache has.
-func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+func (s *frontStore) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	k := kindOf(q.Range)
 	if !s.keeps(key) || k == other {
 		return s.below.Get(ctx, key, q, dst)
@@ -52,7 +52,7 @@ func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 }
 
 // keeps reports whether values of the key may be cached.
-func (s *Store) keeps(key store.Key) bool {
+func (s *frontStore) keeps(key store.Key) bool {
 	return s.place != "" && !own.IsBelow(key.String()) && !own.IsReserved(key.Base())
 }
 
@@ -84,7 +84,7 @@ func kindOf(r store.Range) kind {
 
 // present returns the present version of a value of which the cache has something. found
 // is false if it has nothing where r begins.
-func (s *Store) present(ctx context.Context, key store.Key, r store.Range, k kind, trust bool) (info store.Info, found bool, err error) {
+func (s *frontStore) present(ctx context.Context, key store.Key, r store.Range, k kind, trust bool) (info store.Info, found bool, err error) {
 	e := newReader()
 	defer e.free()
 	if !s.probe(key, r, k, e) {
@@ -101,7 +101,7 @@ func (s *Store) present(ctx context.Context, key store.Key, r store.Range, k kin
 }
 
 // probe finds an entry with the version of a value.
-func (s *Store) probe(key store.Key, r store.Range, k kind, e *reader) bool {
+func (s *frontStore) probe(key store.Key, r store.Range, k kind, e *reader) bool {
 	if k == suffix {
 		return s.cache.shelf.find(s.ident(key, sizeOnly, 0), e)
 	}
@@ -111,8 +111,8 @@ func (s *Store) probe(key store.Key, r store.Range, k kind, e *reader) bool {
 }
 
 // trusts reports whether an entry is used without asking the store.
-func (s *Store) trusts(key store.Key, e *reader) bool {
-	if nodename.IsDocument(key.Base()) || s.written.has(key) {
+func (s *frontStore) trusts(key store.Key, e *reader) bool {
+	if nodename.IsDocument(key.Base()) || s.written.contains(key) {
 		return false
 	}
 	age := time.Since(time.Unix(0, e.fetched))
@@ -121,7 +121,7 @@ func (s *Store) trusts(key store.Key, e *reader) bool {
 }
 
 // renew stores an entry again, which the store has confirmed.
-func (s *Store) renew(e *reader, info store.Info, now time.Time) {
+func (s *frontStore) renew(e *reader, info store.Info, now time.Time) {
 	h := e.header
 	h.info, h.fetched = info, now.UnixNano()
 	data, err := e.appendTo(nil, e.off, e.off+e.n)
@@ -131,7 +131,7 @@ func (s *Store) renew(e *reader, info store.Info, now time.Time) {
 }
 
 // first reads a value of which the cache has nothing where the range begins.
-func (s *Store) first(ctx context.Context, key store.Key, q store.Request, k kind, dst []byte) ([]byte, store.Info, error) {
+func (s *frontStore) first(ctx context.Context, key store.Key, q store.Request, k kind, dst []byte) ([]byte, store.Info, error) {
 	switch {
 	case nodename.IsDocument(key.Base()):
 		if k != whole {
@@ -165,7 +165,7 @@ func (s *Store) first(ctx context.Context, key store.Key, q store.Request, k kin
 }
 
 // share returns the result of another reader's flight.
-func (s *Store) share(ctx context.Context, f *flight, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+func (s *frontStore) share(ctx context.Context, f *flight, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	if err := f.wait(ctx); err != nil {
 		return nil, store.Info{}, err
 	}
@@ -173,7 +173,7 @@ func (s *Store) share(ctx context.Context, f *flight, key store.Key, q store.Req
 		// The flight may have begun before this call, and the value may have changed in
 		// between.
 		now := f.info
-		if s.opt.MaxAge <= 0 && !s.opt.Immutable || s.written.has(key) {
+		if s.opt.MaxAge <= 0 && !s.opt.Immutable || s.written.contains(key) {
 			var err error
 			if now, err = s.Stat(ctx, key); err != nil {
 				return nil, store.Info{}, err
@@ -187,7 +187,7 @@ func (s *Store) share(ctx context.Context, f *flight, key store.Key, q store.Req
 }
 
 // firstPart reads a part of a value whose size is not known.
-func (s *Store) firstPart(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+func (s *frontStore) firstPart(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	info, err := s.Stat(ctx, key)
 	if err != nil {
 		return nil, store.Info{}, err
@@ -202,7 +202,7 @@ func (s *Store) firstPart(ctx context.Context, key store.Key, q store.Request, d
 }
 
 // fetchWhole reads a value from the store and keeps it.
-func (s *Store) fetchWhole(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+func (s *frontStore) fetchWhole(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	now := time.Now()
 	out, info, err := s.below.Get(ctx, key, q, dst)
 	if err != nil {
@@ -218,7 +218,7 @@ func (s *Store) fetchWhole(ctx context.Context, key store.Key, q store.Request, 
 
 // fetchSuffix reads the last bytes of a value from the store, and one block more, so that
 // all blocks of the suffix can be kept.
-func (s *Store) fetchSuffix(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+func (s *frontStore) fetchSuffix(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	_, n, _ := q.Range.Resolve(unknown) // kindOf has checked it
 	if q.Limit > 0 && n > q.Limit {
 		return s.below.Get(ctx, key, q, dst) // too large, or the value is small
@@ -254,7 +254,7 @@ func doubtful(info store.Info, now time.Time) bool {
 }
 
 // keep puts bytes from offset off on, which is a multiple of small, into the cache.
-func (s *Store) keep(key store.Key, info store.Info, off int64, data []byte, now time.Time) {
+func (s *frontStore) keep(key store.Key, info store.Info, off int64, data []byte, now time.Time) {
 	if v := info.Version.String(); v == "" || len(v) > mostVersion || doubtful(info, now) {
 		return
 	}
@@ -275,7 +275,7 @@ func (s *Store) keep(key store.Key, info store.Info, off int64, data []byte, now
 
 // read appends the bytes of a known version, from the cache where it has them. o is the
 // open value, or nil.
-func (s *Store) read(ctx context.Context, key store.Key, info store.Info, o store.Object, q store.Request, dst []byte) ([]byte, error) {
+func (s *frontStore) read(ctx context.Context, key store.Key, info store.Info, o store.Object, q store.Request, dst []byte) ([]byte, error) {
 	pos, n, err := q.Resolve(info.Size)
 	if err != nil {
 		return nil, fmt.Errorf("cache: %s: %w", key, err)
@@ -301,7 +301,7 @@ const mostReserved = 64 << 20
 
 // hit appends the bytes of [pos, end) that one entry has, from pos on. It returns where
 // they end.
-func (s *Store) hit(e *reader, key store.Key, info store.Info, pos, end int64, dst []byte) ([]byte, int64, bool) {
+func (s *frontStore) hit(e *reader, key store.Key, info store.Info, pos, end int64, dst []byte) ([]byte, int64, bool) {
 	for _, l := range [...]level{largeBlock, smallBlock} {
 		if !s.cache.shelf.find(s.ident(key, l, pos/l.width()), e) {
 			continue
@@ -318,8 +318,8 @@ func (s *Store) hit(e *reader, key store.Key, info store.Info, pos, end int64, d
 	return dst, pos, false
 }
 
-// has reports whether the cache has the block that begins at off.
-func (s *Store) has(e *reader, key store.Key, info store.Info, off int64) bool {
+// hasBlock reports whether the cache has the block that begins at off.
+func (s *frontStore) hasBlock(e *reader, key store.Key, info store.Info, off int64) bool {
 	for _, l := range [...]level{largeBlock, smallBlock} {
 		if !s.cache.shelf.find(s.ident(key, l, off/l.width()), e) {
 			continue
@@ -334,7 +334,7 @@ func (s *Store) has(e *reader, key store.Key, info store.Info, off int64) bool {
 
 // miss reads the blocks from pos on that the cache does not have, keeps them, and appends
 // their bytes up to end. It returns where these end.
-func (s *Store) miss(
+func (s *frontStore) miss(
 	ctx context.Context, e *reader, key store.Key, info store.Info, o store.Object, pos, end int64, dst []byte,
 ) ([]byte, int64, error) {
 	first, last := pos-pos%small, end
@@ -343,7 +343,7 @@ func (s *Store) miss(
 	}
 	// Blocks at the end that the cache has are not read again. Those in between are: one
 	// request costs less than two.
-	for begin := last - 1 - (last-1)%small; begin > first && s.has(e, key, info, begin); begin -= small {
+	for begin := last - 1 - (last-1)%small; begin > first && s.hasBlock(e, key, info, begin); begin -= small {
 		last = begin
 	}
 	f, mine := s.flights.join(key, info.Version, first, last)
@@ -361,7 +361,7 @@ func (s *Store) miss(
 }
 
 // fly makes the request of a flight.
-func (s *Store) fly(
+func (s *frontStore) fly(
 	ctx context.Context, f *flight, key store.Key, info store.Info, o store.Object, pos, end int64, dst []byte,
 ) ([]byte, int64, error) {
 	b := newBuffer()
@@ -391,7 +391,7 @@ func (s *Store) fly(
 }
 
 // fetch reads bytes of a known version from the store.
-func (s *Store) fetch(ctx context.Context, key store.Key, info store.Info, o store.Object, q store.Request, dst []byte) (out []byte, err error) {
+func (s *frontStore) fetch(ctx context.Context, key store.Key, info store.Info, o store.Object, q store.Request, dst []byte) (out []byte, err error) {
 	if o != nil {
 		out, err = o.Read(ctx, q, dst)
 	} else {

@@ -9,10 +9,10 @@ import (
 )
 
 // Can implements [store.Writer].
-func (s *Store) Can(op store.Op) bool { return store.Can(s.below, op) }
+func (s *frontStore) Can(op store.Op) bool { return store.Can(s.below, op) }
 
 // Write implements [store.Writer].
-func (s *Store) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+func (s *frontStore) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
 	if !store.Can(s.below, c.Op) {
 		return store.Written{}, store.ErrUnsupported
 	}
@@ -21,13 +21,13 @@ func (s *Store) Write(ctx context.Context, c store.Change, d store.Durability) (
 }
 
 // DeleteTree implements [store.TreeDeleter].
-func (s *Store) DeleteTree(ctx context.Context, dir store.Path, order store.TreeOrder, d store.Durability) error {
+func (s *frontStore) DeleteTree(ctx context.Context, dir store.Path, order store.TreeOrder, d store.Durability) error {
 	defer s.wroteAny()
 	return store.DeleteTree(ctx, s.below, dir, order, d)
 }
 
 // Draft implements [store.Drafter].
-func (s *Store) Draft(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Draft, error) {
+func (s *frontStore) Draft(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Draft, error) {
 	below, ok := store.As[store.Drafter](s.below)
 	if !ok {
 		return nil, store.ErrUnsupported
@@ -40,7 +40,7 @@ func (s *Store) Draft(ctx context.Context, key store.Key, value []byte, d store.
 }
 
 // Revoke implements [store.Drafter].
-func (s *Store) Revoke(ctx context.Context, key store.Key, keep store.Draft) error {
+func (s *frontStore) Revoke(ctx context.Context, key store.Key, keep store.Draft) error {
 	if d, ok := keep.(*draft); ok {
 		keep = d.Draft
 	}
@@ -53,7 +53,7 @@ func (s *Store) Revoke(ctx context.Context, key store.Key, keep store.Draft) err
 // draft is a draft that becomes a value of a cached store.
 type draft struct {
 	store.Draft
-	s   *Store
+	s   *frontStore
 	key store.Key
 }
 
@@ -63,10 +63,10 @@ func (d *draft) Publish(ctx context.Context, cond store.Condition) (store.Versio
 	return d.Draft.Publish(ctx, cond)
 }
 
-var _ store.Drafter = (*Store)(nil)
+var _ store.Drafter = (*frontStore)(nil)
 
 // Batch implements [store.Batcher].
-func (s *Store) Batch(ctx context.Context, d store.Durability) (store.Batch, error) {
+func (s *frontStore) Batch(ctx context.Context, d store.Durability) (store.Batch, error) {
 	b, err := store.NewBatch(ctx, s.below, d)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (s *Store) Batch(ctx context.Context, d store.Durability) (store.Batch, err
 // batch is a batch of the store below.
 type batch struct {
 	store.Batch
-	s *Store
+	s *frontStore
 }
 
 // Write implements [store.Batch].

@@ -33,10 +33,10 @@ type assembly struct {
 	ctx context.Context
 	s   *Store // of the sources
 
-	old vfs.File // the open source, or nil
-	key store.Key
-	was vfs.Stat               // of old, when it was opened
-	all map[store.Key]vfs.Stat // of the sources so far
+	old    vfs.File // the open source, or nil
+	key    store.Key
+	opened vfs.Stat               // of old, when it was opened
+	all    map[store.Key]vfs.Stat // of the sources so far
 
 	room *[gathered]byte // of small parts that are not written yet, or nil
 	held int             // bytes in room
@@ -89,7 +89,7 @@ func (a *assembly) part(f vfs.File, p store.Part) error {
 	if err := a.enter(p.Key, p.Version); err != nil {
 		return err
 	}
-	if err := p.Within(a.was.Size); err != nil {
+	if err := p.Within(a.opened.Size); err != nil {
 		return err
 	}
 	if p.N <= shortPart {
@@ -98,7 +98,7 @@ func (a *assembly) part(f vfs.File, p store.Part) error {
 	if err := a.flush(f); err != nil {
 		return err
 	}
-	return copyRange(a.ctx, f, a.old, a.was, p.Off, p.N)
+	return copyRange(a.ctx, f, a.old, a.opened, p.Off, p.N)
 }
 
 // data writes bytes that the caller gave.
@@ -132,7 +132,7 @@ func (a *assembly) short(f vfs.File, off int64, n int) error {
 		err = io.ErrUnexpectedEOF
 	}
 	// If another program has cut the file, report that rather than the early end.
-	return cmp.Or(unchanged(a.old, a.was), err)
+	return cmp.Or(unchanged(a.old, a.opened), err)
 }
 
 // gather returns room for the next n bytes of the new file.
@@ -163,7 +163,7 @@ func (a *assembly) flush(f vfs.File) error {
 // version, but all parts are from one.
 func (a *assembly) enter(key store.Key, from store.Version) (err error) {
 	if a.old != nil && a.key == key {
-		if !from.IsZero() && describe(a.was).Version != from {
+		if !from.IsZero() && describe(a.opened).Version != from {
 			return conflict(key)
 		}
 		return nil
@@ -171,20 +171,20 @@ func (a *assembly) enter(key store.Key, from store.Version) (err error) {
 	if err := a.leave(); err != nil {
 		return err
 	}
-	if a.old, a.was, err = a.s.openFrom(a.ctx, key, from); err != nil {
+	if a.old, a.opened, err = a.s.openFrom(a.ctx, key, from); err != nil {
 		a.old = nil
 		return err
 	}
 	a.key = key
 	// A source may be used again after others. Then a concurrent writer may have replaced
 	// it.
-	if first, again := a.all[key]; again && !first.SameData(a.was) {
+	if first, again := a.all[key]; again && !first.SameData(a.opened) {
 		return conflict(key)
 	}
 	if a.all == nil {
 		a.all = map[store.Key]vfs.Stat{}
 	}
-	a.all[key] = a.was
+	a.all[key] = a.opened
 	return nil
 }
 
@@ -196,7 +196,7 @@ func (a *assembly) leave() error {
 		return nil
 	}
 	defer a.close()
-	return unchanged(a.old, a.was)
+	return unchanged(a.old, a.opened)
 }
 
 // end closes the open source, if any, and gives back the room.
@@ -285,7 +285,7 @@ func (s *Store) prepareSplice(ctx context.Context, c store.Change, d store.Durab
 	if err := a.enter(c.Key, c.If.Version()); err != nil {
 		return "", vfs.Stat{}, err
 	}
-	size, err := c.Size(a.was.Size)
+	size, err := c.Size(a.opened.Size)
 	if err != nil {
 		return "", vfs.Stat{}, err
 	}

@@ -116,7 +116,7 @@ func assembleWhileReplaced(t *testing.T, kind string) {
 	source, key := store.MustKey("a/k"), store.MustKey("b/m")
 	for _, end := range []string{"9876543210", gone} {
 		ends := map[string]int{}
-		meanwhile(t, func() *vfs.Disk { return onWoven(t) }, func(s *filestore.Store) error {
+		race(t, func() *vfs.Disk { return onWoven(t) }, func(s *filestore.Store) error {
 			_, err := s.Write(t.Context(), store.Assemble(key, woven), store.Sync)
 			return err
 		}, func(_ context.Context, s *filestore.Store) (err error) {

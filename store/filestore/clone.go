@@ -39,18 +39,18 @@ func (s *Store) clone(ctx context.Context, name string, c store.Change, d store.
 	// The rename of a hard link changes the version of the source too. So look now.
 	made := store.Written{Version: s.versionOf(real, t.st), Size: t.st.Size, Moved: t.moved}
 	if made.Source = made.Version; c.Key != c.Source {
-		made.Source = s.versionOf(c.Source.String(), t.was)
+		made.Source = s.versionOf(c.Source.String(), t.source)
 	}
 	return outcome{Written: made, dir: path.Dir(real)}, nil
 }
 
 // clone is a temporary file with the value of a source.
 type clone struct {
-	tmp   string
-	st    vfs.Stat // of tmp
-	was   vfs.Stat // of the source
-	link  bool     // tmp is a hard link
-	moved int64    // bytes that were copied
+	tmp    string
+	st     vfs.Stat // of tmp
+	source vfs.Stat // of the source
+	link   bool     // tmp is a hard link
+	moved  int64    // bytes that were copied
 }
 
 // errOtherWay means that a way to clone is not available for a file, and that nothing has
@@ -67,7 +67,7 @@ func (s *Store) prepareClone(
 		return c, err
 	}
 	defer old.Close()
-	c.was = was
+	c.source = was
 	c.tmp, c.st, err = s.share(name, old, was, d)
 	if errors.Is(err, errOtherWay) {
 		c.link = true

@@ -200,7 +200,7 @@ func TestCloneWhileReplaced(t *testing.T) {
 			}
 			ends := map[string]int{}
 			var from store.Version
-			meanwhile(t, func() *vfs.Disk {
+			race(t, func() *vfs.Disk {
 				d := disk()
 				from = present(t, filestore.On(d, nil), "a/k")
 				return d

@@ -14,10 +14,10 @@ import (
 	"varve.dev/zarr/store/filestore"
 )
 
-// meanwhile runs a script once for each of its operations, and act before that
+// race runs a script once for each of its operations, and act before that
 // operation. act runs as another process: with a store of its own, and with a context
 // that ends soon, because the script may hold the lock that act waits for.
-func meanwhile(
+func race(
 	t *testing.T, disk func() *vfs.Disk, script func(s *filestore.Store) error,
 	act func(ctx context.Context, s *filestore.Store) error, check func(label string, disk *vfs.Disk, first, second error),
 ) {
@@ -53,7 +53,7 @@ func TestPutIfWhilePruned(t *testing.T) {
 	}
 	won := map[string]int{}
 	key := store.MustKey("a/b/k")
-	meanwhile(t, disk, func(s *filestore.Store) error {
+	race(t, disk, func(s *filestore.Store) error {
 		_, err := s.Write(t.Context(), store.PutIf(key, []byte("second"), store.IfAbsent()), store.Sync)
 		return err
 	}, func(ctx context.Context, s *filestore.Store) error {
@@ -97,7 +97,7 @@ func TestDeleteIfWhileReplaced(t *testing.T) {
 		return d
 	}
 	won := map[string]int{}
-	meanwhile(t, disk, func(s *filestore.Store) error {
+	race(t, disk, func(s *filestore.Store) error {
 		_, err := s.Write(t.Context(), store.DeleteIf(key, old), store.Sync)
 		return err
 	},

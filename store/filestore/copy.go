@@ -46,7 +46,7 @@ func isCopy(f, old vfs.File, was vfs.Stat) error {
 
 // Traits implements [store.Describer]. The place has no symbolic links.
 func (s *Store) Traits() store.Traits {
-	s.placed.Do(func() { s.url = placeOf(s.dir) })
+	s.placing.Do(func() { s.url = placeOf(s.dir) })
 	return store.Traits{Place: s.url}
 }
 

@@ -129,9 +129,9 @@ type kind struct {
 	array   bool
 }
 
-// always permits every link. It is for removing temporary files and locks, which have
+// permitAny permits every link. It is for removing temporary files and locks, which have
 // unique names or are held.
-func always(string) bool { return true }
+func permitAny(string) bool { return true }
 
 // mostLinks is the largest number of symbolic links that a name may lead through, as on
 // Linux.

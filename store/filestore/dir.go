@@ -16,9 +16,9 @@ import (
 // call made the directory. The number distinguishes it from a later directory of the same
 // name.
 type made struct {
-	mu   sync.Mutex
-	dirs map[string]uint64
-	next uint64
+	mu     sync.Mutex
+	dirs   map[string]uint64
+	unused uint64
 }
 
 // makeDir makes dir and the missing directories above it. It fails with [fs.ErrNotExist]
@@ -51,8 +51,8 @@ func (s *Store) mkdir(dir string) error {
 		if m.dirs == nil {
 			m.dirs = map[string]uint64{}
 		}
-		m.next++
-		m.dirs[dir] = m.next
+		m.unused++
+		m.dirs[dir] = m.unused
 	}
 	return err
 }

@@ -87,7 +87,7 @@ type Options struct {
 type Store struct {
 	fs       vfs.FS
 	dir      string // as given to Open, or ""
-	placed   sync.Once
+	placing  sync.Once
 	url      string // of dir, once placed is done
 	readOnly bool
 	clock    atomic.Int64          // latest modification time set, in nanoseconds since 1970

@@ -24,7 +24,14 @@ import (
 	"varve.dev/zarr/store/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain uses the disk also where the tests of other packages have their files in
+// memory.
+func TestMain(m *testing.M) {
+	if disk := os.Getenv("VARVE_DISK"); disk != "" {
+		os.Setenv("TMPDIR", disk)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func open(tb testing.TB, dir string, opt *filestore.Options) *filestore.Store {
 	tb.Helper()

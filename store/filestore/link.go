@@ -111,7 +111,7 @@ func (d *wholeDirs) add(name string) {
 
 // Resolve implements [store.Directories].
 func (s *Store) Resolve(dir store.Path) (store.Path, error) {
-	name, err := s.direct(dirOf(dir), "names", always)
+	name, err := s.direct(dirOf(dir), "names", permitAny)
 	if err == nil {
 		dir, err = pathOf(name)
 	}
@@ -145,7 +145,7 @@ type links struct {
 	yield func(store.Link, error) bool
 }
 
-// below yields the links below dir, and reports whether to go on. linked means that a
+// below yields the links below dir, and reports whether to continue. linked means that a
 // link leads to dir.
 func (l links) below(dir string, linked bool) bool {
 	for e, err := range l.s.fs.ReadDir(dir) {
@@ -179,8 +179,8 @@ func (l links) below(dir string, linked bool) bool {
 // below another link.
 func (l links) visit(name string, linked bool) bool {
 	link := store.Link{Name: strings.TrimPrefix(name, l.top+"/")}
-	at, atErr := l.s.direct(path.Dir(name), "names", always)
-	target, err := l.s.direct(name, "names", always)
+	at, atErr := l.s.direct(path.Dir(name), "names", permitAny)
+	target, err := l.s.direct(name, "names", permitAny)
 	st, missing := l.s.fs.Stat(name)
 	if atErr == nil && err == nil && missing == nil {
 		// The link leads to a directory that contains it. Following it would never end.

@@ -87,11 +87,11 @@ func (s *Store) tryLock(ctx context.Context, name string) (unlock func() error, 
 		// replaced, and opens the new one. If it were unlocked first, a second writer
 		// could lock it before this removal, and a third could then create and lock a new
 		// file. Both would be holders.
-		_, err := s.unlink(name, always)
+		_, err := s.unlink(name, permitAny)
 		// The server of a network mount may fail once. If the file stays, the next holder
 		// uses it again.
 		if err != nil && !vfs.Missing(err) {
-			_, err = s.unlink(name, always)
+			_, err = s.unlink(name, permitAny)
 		}
 		return errors.Join(stayed(name, err), f.Close())
 	}, nil

@@ -147,9 +147,9 @@ func throughLinks(t *testing.T, s *Store) {
 // TestClock checks that no two writes have the same time, even if the clock is set back.
 func TestClock(t *testing.T) {
 	s := On(nil, nil)
-	last := s.now()
+	last := s.timestamp()
 	for range 1000 {
-		next := s.now()
+		next := s.timestamp()
 		if next <= last {
 			t.Fatalf("%d after %d", next, last)
 		}
@@ -157,7 +157,7 @@ func TestClock(t *testing.T) {
 	}
 	const future int64 = 1 << 62
 	s.clock.Store(future)
-	if got := s.now(); got != future+1 {
+	if got := s.timestamp(); got != future+1 {
 		t.Errorf("%d after %d", got, future)
 	}
 }

@@ -60,7 +60,7 @@ func spliceWhileReplaced(t *testing.T, kind string) {
 		},
 	} {
 		won := map[string]int{}
-		meanwhile(t, disk, func(s *filestore.Store) error {
+		race(t, disk, func(s *filestore.Store) error {
 			_, err := s.Write(t.Context(), store.Splice(key, old, turned), store.Sync)
 			return err
 		}, act, func(label string, d *vfs.Disk, first, second error) {

@@ -14,17 +14,17 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// WriterState is the state of the writer of a temporary file.
-type WriterState int
+// writerState is the state of the writer of a temporary file.
+type writerState int
 
 const (
-	// WriterUnknown means that the writer may be running. It may be on another machine,
+	// writerUnknown means that the writer may be running. It may be on another machine,
 	// or there is no lock that would show it.
-	WriterUnknown WriterState = iota
-	// WriterRunning means that the writer holds its lock.
-	WriterRunning
-	// WriterGone means that the writer has crashed or was killed.
-	WriterGone
+	writerUnknown writerState = iota
+	// writerRunning means that the writer holds its lock.
+	writerRunning
+	// writerGone means that the writer has crashed or was killed.
+	writerGone
 )
 
 // Temporary is a temporary file. Its writer is either writing it or has crashed.
@@ -32,14 +32,14 @@ type Temporary struct {
 	Name     string // in the store, with '/' on every platform
 	Size     int64  // bytes
 	Modified time.Time
-	Writer   WriterState
+	writer   writerState
 }
 
 // Temporary yields the temporary files in dir and below. It changes nothing. A store
 // opened for reading cannot try locks, so it reports every writer as unknown.
 func (s *Store) Temporary(ctx context.Context, dir store.Path) iter.Seq2[Temporary, error] {
 	return func(yield func(Temporary, error) bool) {
-		c := census{s: s, known: map[string]WriterState{}}
+		c := census{s: s, known: map[string]writerState{}}
 		more, err := c.walk(ctx, dirOf(dir), func(t Temporary) bool { return yield(t, nil) })
 		if err != nil && more {
 			yield(Temporary{}, fail("looking for temporary files below", dirOf(dir), err))
@@ -62,7 +62,7 @@ func (s *Store) RemoveTemporary(ctx context.Context, age time.Duration) (n int, 
 		if err != nil {
 			return n, err
 		}
-		if t.Writer == WriterRunning || t.Modified.After(latest) || s.fs.Remove(t.Name) != nil {
+		if t.writer == writerRunning || t.Modified.After(latest) || s.fs.Remove(t.Name) != nil {
 			continue
 		}
 		n++
@@ -74,7 +74,7 @@ func (s *Store) RemoveTemporary(ctx context.Context, age time.Duration) (n int, 
 // census finds temporary files and checks each writer once.
 type census struct {
 	s     *Store
-	known map[string]WriterState
+	known map[string]writerState
 }
 
 // walk calls use for every temporary file below dir until use returns false. It follows
@@ -113,9 +113,9 @@ func (c *census) walk(ctx context.Context, dir string, use func(Temporary) bool)
 }
 
 // ask returns the state of a writer.
-func (c *census) ask(id string) WriterState {
+func (c *census) ask(id string) writerState {
 	if id == "" || c.s.readOnly {
-		return WriterUnknown
+		return writerUnknown
 	}
 	state, known := c.known[id]
 	if !known {
@@ -126,13 +126,13 @@ func (c *census) ask(id string) WriterState {
 }
 
 // stateOf checks whether a writer holds its lock.
-func (s *Store) stateOf(id string) WriterState {
+func (s *Store) stateOf(id string) writerState {
 	name := path.Join(own.Writers, id)
 	content, err := s.fs.Open(name)
 	if err != nil {
 		// The writer may have opened a directory above or below this one, and keeps its
 		// file there.
-		return WriterUnknown
+		return writerUnknown
 	}
 	defer content.Close()
 	boot, _, ok := readWriter(content)
@@ -147,14 +147,14 @@ func (s *Store) stateOf(id string) WriterState {
 		_ = lock.Close()
 	// The writer holds the lock, or a concurrent sweep does.
 	case errors.Is(err, vfs.ErrLocked):
-		return WriterRunning
+		return writerRunning
 	}
 	// A free lock proves that the writer has ended only if this machine would see its
 	// lock: in the same boot, or on a local file system.
 	if err == nil && (ok && boot == s.boot && boot != "" || s.fs.Local()) {
-		return WriterGone
+		return writerGone
 	}
-	return WriterUnknown
+	return writerUnknown
 }
 
 // discard removes a file of the driver for DeleteTree, and reports whether it did. Files
@@ -164,7 +164,7 @@ func (s *Store) discard(name string) (gone bool, err error) {
 	if base != own.Lock && base != own.Publish {
 		// The rest are temporary files. Removing the file of a running writer would make
 		// its Put fail.
-		if s.stateOf(writerOf(name)) == WriterRunning {
+		if s.stateOf(writerOf(name)) == writerRunning {
 			return false, nil
 		}
 		return removed(s.fs.Remove(name))
@@ -216,7 +216,7 @@ func (s *Store) Touch(ctx context.Context, key store.Key) error {
 	}
 	name, err := nameOf(key)
 	if err == nil {
-		err = s.fs.Touch(name, s.now())
+		err = s.fs.Touch(name, s.timestamp())
 	}
 	if err != nil {
 		return fail("touching", key.String(), err)

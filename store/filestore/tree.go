@@ -94,7 +94,7 @@ func (t *tree) check(ctx context.Context, dir store.Path) error {
 	return nil
 }
 
-// odd yields what is odd below a directory, and reports whether to go on.
+// odd yields what is odd below a directory, and reports whether to continue.
 func (t *tree) odd(ctx context.Context, dir string, yield func(store.Entry, error) bool) bool {
 	for e, err := range t.s.fs.ReadDir(path.Join(t.top, dir)) {
 		if err == nil {

@@ -222,7 +222,7 @@ func (s *Store) rename(ctx context.Context, tmp, name string) error {
 // drop removes a temporary file, and the directories that are empty without it. If that
 // fails, readers do not see the file, and a later [Store.Sweep] removes it.
 func (s *Store) drop(tmp string) {
-	real, err := s.unlink(tmp, always)
+	real, err := s.unlink(tmp, permitAny)
 	if err == nil {
 		s.prune(path.Dir(real))
 	}
@@ -267,7 +267,7 @@ func (s *Store) fill(f vfs.File, tmp string, c content, d store.Durability) (st 
 	if err = c(f); err == nil {
 		// Some file systems refuse to set times. Then versions depend on inode, size and
 		// the clock of the file system.
-		_ = s.fs.Touch(tmp, s.now())
+		_ = s.fs.Touch(tmp, s.timestamp())
 		st, err = f.Stat()
 	}
 	// Step 5. Without this sync, a power cut after the rename could leave the new name
@@ -281,9 +281,9 @@ func (s *Store) fill(f vfs.File, tmp string, c content, d store.Durability) (st 
 	return st, err
 }
 
-// now returns the time in nanoseconds since 1970. Each result is later than all earlier
-// ones.
-func (s *Store) now() int64 {
+// timestamp returns the time in nanoseconds since 1970. Each result is later than all
+// earlier ones.
+func (s *Store) timestamp() int64 {
 	for {
 		last := s.clock.Load()
 		next := max(time.Now().UnixNano(), last+1)

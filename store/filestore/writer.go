@@ -267,7 +267,7 @@ func (s *Store) removeIn(ctx context.Context, dir, id string) (done bool) {
 		case err != nil || ctx.Err() != nil:
 			return false
 		case strings.HasPrefix(e.Name(), own.Temporary+id+"-") && own.IsTemporary(e.Name()):
-			real, err := s.unlink(path.Join(dir, e.Name()), always)
+			real, err := s.unlink(path.Join(dir, e.Name()), permitAny)
 			if err != nil && !vfs.Missing(err) {
 				done = false
 			} else if err == nil {

@@ -130,14 +130,14 @@ func TestSweepKnowsMachines(t *testing.T) {
 		if f, err := d.Create(tmp); err != nil || f.Close() != nil || dead.writer.file.Close() != nil {
 			t.Fatal(err)
 		}
-		next := On(elsewhere{d, c.local}, nil)
+		next := On(mountedDisk{d, c.local}, nil)
 		next.boot = "this"
-		want := WriterUnknown
+		want := writerUnknown
 		if c.gone {
-			want = WriterGone
+			want = writerGone
 		}
 		for f, err := range next.Temporary(t.Context(), store.Path{}) {
-			if f.Name != tmp || f.Writer != want || err != nil {
+			if f.Name != tmp || f.writer != want || err != nil {
 				t.Errorf("%s: %v, want state %d (%v)", name, f, want, err)
 			}
 		}
@@ -148,13 +148,13 @@ func TestSweepKnowsMachines(t *testing.T) {
 	}
 }
 
-// elsewhere is a disk that may be a network mount.
-type elsewhere struct {
+// mountedDisk is a disk that may be a network mount.
+type mountedDisk struct {
 	vfs.FS
 	local bool
 }
 
-func (e elsewhere) Local() bool { return e.local }
+func (e mountedDisk) Local() bool { return e.local }
 
 // TestManyDirectories writes to more directories than a writer records.
 func TestManyDirectories(t *testing.T) {

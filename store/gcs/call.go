@@ -18,8 +18,8 @@ import (
 	"strings"
 	"time"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/httpstore"
 	"varve.dev/zarr/store/retry"
 )
 
@@ -150,7 +150,7 @@ type fault struct {
 	message string // of the service, bounded
 	reason  string // such as "rateLimitExceeded"
 	request string // the ID of the request, for the support of the service
-	is      error  // the kind of error, or nil
+	kind    error  // the kind of error, or nil
 	advice  string
 	page    bool // the answer is a page for people
 }
@@ -164,8 +164,8 @@ func (f *fault) Error() string {
 		text += ": " + f.message
 	}
 	// The service says itself that there is no bucket.
-	if f.is != nil && f.is != store.ErrNoBucket {
-		text += ": " + f.is.Error()
+	if f.kind != nil && f.kind != store.ErrNoBucket {
+		text += ": " + f.kind.Error()
 	}
 	if f.request != "" {
 		text += " (request " + f.request + ")"
@@ -176,7 +176,7 @@ func (f *fault) Error() string {
 	return text
 }
 
-func (f *fault) Unwrap() error { return f.is }
+func (f *fault) Unwrap() error { return f.kind }
 
 // mostFault is the largest number of bytes to read of an answer that reports an error.
 const mostFault = 64 << 10
@@ -185,7 +185,7 @@ const mostFault = 64 << 10
 // httpstore knows better. It reads the body.
 func (s *Store) explain(r *http.Response) error {
 	if text := r.Header.Get(refusalHeader); text != "" {
-		return &fault{status: r.StatusCode, message: text, is: fs.ErrPermission}
+		return &fault{status: r.StatusCode, message: text, kind: fs.ErrPermission}
 	}
 	// Redirections are followed or refused by the store of the reads, and a range beyond
 	// the value is judged by its size.
@@ -193,7 +193,7 @@ func (s *Store) explain(r *http.Response) error {
 		return nil
 	}
 	body, cut := io.ReadAll(io.LimitReader(r.Body, mostFault)) // what has arrived may explain
-	f := &fault{status: r.StatusCode, request: httpstore.Printable(r.Header.Get("X-Guploader-Uploadid"), 200)}
+	f := &fault{status: r.StatusCode, request: driver.Printable(r.Header.Get("X-Guploader-Uploadid"), 200)}
 	f.parse(body)
 	switch c := r.StatusCode; {
 	// Only the body tells a missing object from a missing bucket.
@@ -201,26 +201,26 @@ func (s *Store) explain(r *http.Response) error {
 		f.advice = "the answer broke off"
 		return retry.Temporary(f, 0)
 	case s.missing(f):
-		f.is = fs.ErrNotExist
+		f.kind = fs.ErrNotExist
 	case c == http.StatusNotFound || c == http.StatusGone:
 		s.explainMissing(f)
 	case c == http.StatusPreconditionFailed || c == http.StatusNotModified:
-		f.is = store.ErrConflict
+		f.kind = store.ErrConflict
 	case c == http.StatusUnauthorized:
-		f.is = fs.ErrPermission
-		f.advice = "the credentials are missing, expired or refused: sign in again, or read public data with ?token=anon" + httpstore.ClockAdvice(r.Header)
+		f.kind = fs.ErrPermission
+		f.advice = "the credentials are missing, expired or refused: sign in again, or read public data with ?token=anon" + driver.ClockAdvice(r.Header)
 	case c == http.StatusForbidden && strings.HasSuffix(strings.ToLower(f.reason), "ratelimitexceeded"):
-		return retry.Throttled(f, httpstore.RetryAfter(r.Header))
+		return retry.Throttled(f, driver.RetryAfter(r.Header))
 	case c == http.StatusForbidden:
 		s.explainForbidden(f)
 	case c == http.StatusBadRequest && strings.Contains(f.message, "requester pays"):
-		f.is, f.advice = fs.ErrPermission, "the bucket's requester pays: name your project with ?user_project="
+		f.kind, f.advice = fs.ErrPermission, "the bucket's requester pays: name your project with ?user_project="
 	case c == http.StatusTooManyRequests:
-		return f.throttled(httpstore.RetryAfter(r.Header))
+		return f.throttled(driver.RetryAfter(r.Header))
 	case c == http.StatusServiceUnavailable:
-		return retry.Throttled(f, httpstore.RetryAfter(r.Header))
+		return retry.Throttled(f, driver.RetryAfter(r.Header))
 	case c == http.StatusRequestTimeout || c >= 500 && c != http.StatusNotImplemented:
-		return retry.Temporary(f, httpstore.RetryAfter(r.Header))
+		return retry.Temporary(f, driver.RetryAfter(r.Header))
 	}
 	return f
 }
@@ -230,11 +230,11 @@ func (s *Store) explainMissing(f *fault) {
 	switch {
 	// Values in a bucket that is not there must not be read as fill values.
 	case strings.Contains(f.message, "bucket does not exist"):
-		f.is, f.advice = store.ErrNoBucket, "check the name of the bucket "+s.bucket+", or create the bucket first"
+		f.kind, f.advice = store.ErrNoBucket, "check the name of the bucket "+s.bucket+", or create the bucket first"
 	case f.page:
 		f.advice = "check the endpoint, and proxies"
 	default:
-		f.is = fs.ErrNotExist
+		f.kind = fs.ErrNotExist
 	}
 }
 
@@ -255,7 +255,7 @@ func (s *Store) missing(f *fault) bool {
 // explainForbidden tells a missing permission from others. The service answers the same
 // for a missing object to a client that may not list.
 func (s *Store) explainForbidden(f *fault) {
-	f.is = fs.ErrPermission
+	f.kind = fs.ErrPermission
 	switch {
 	case strings.Contains(f.message, "requester pays"):
 		f.advice = "the bucket's requester pays: name your project with ?user_project="
@@ -305,16 +305,16 @@ func (f *fault) parse(body []byte) {
 	}
 	switch {
 	case json.Unmarshal(body, &j) == nil:
-		f.message = httpstore.Printable(j.Error.Message, 500)
+		f.message = driver.Printable(j.Error.Message, 500)
 		for _, e := range j.Error.Errors {
-			f.reason = httpstore.Printable(e.Reason, 60)
+			f.reason = driver.Printable(e.Reason, 60)
 		}
 	case xml.Unmarshal(body, &x) == nil && x.Code != "":
-		f.reason, f.message = httpstore.Printable(x.Code, 60), httpstore.Printable(strings.TrimSpace(x.Message+" "+x.Details), 500)
+		f.reason, f.message = driver.Printable(x.Code, 60), driver.Printable(strings.TrimSpace(x.Message+" "+x.Details), 500)
 	case looksLikeHTML(body):
 		f.page, f.message = true, pageText
 	default:
-		f.message = httpstore.Printable(string(body), 120)
+		f.message = driver.Printable(string(body), 120)
 	}
 }
 
@@ -336,7 +336,7 @@ const pageText = "a page of HTML came instead of an answer of the service, as of
 
 // looksLikeHTML reports whether a body is a page for people.
 func looksLikeHTML(body []byte) bool {
-	start := strings.ToLower(httpstore.Printable(string(body[:min(len(body), 200)]), 200))
+	start := strings.ToLower(driver.Printable(string(body[:min(len(body), 200)]), 200))
 	return strings.HasPrefix(start, "<!doctype html") || strings.HasPrefix(start, "<html")
 }
 

@@ -154,7 +154,7 @@ func (s *Store) rewrite(ctx context.Context, key store.Key, other *Store, source
 			return answer.Resource, err
 		// Without progress the loop would not end.
 		case answer.Token == "" || answer.Token == q.Get("rewriteToken") && answer.Copied == copied:
-			return description{}, errors.New("the service neither ends the copy nor goes on with it")
+			return description{}, errors.New("the service neither ends the copy nor continues it")
 		}
 		// A copy to another place takes several requests.
 		copied = answer.Copied

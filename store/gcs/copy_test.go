@@ -77,7 +77,7 @@ func TestCloneOfAny(t *testing.T) {
 	}
 }
 
-// TestEndlessCopy checks that a service that neither ends a copy nor goes on with it is
+// TestEndlessCopy checks that a service that neither ends a copy nor continues it is
 // not asked for ever.
 func TestEndlessCopy(t *testing.T) {
 	f, endpoint := gcstest.Serve(t)

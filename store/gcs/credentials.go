@@ -32,10 +32,10 @@ func (o Options) scope() string {
 // tokens is the source of access tokens. It looks for them at the first request, because
 // that may ask the server of the machine's metadata.
 type tokens struct {
-	options Options
-	once    sync.Once
-	source  oauth2.TokenSource // nil means anonymous
-	err     error
+	options   Options
+	resolving sync.Once
+	source    oauth2.TokenSource // nil means anonymous
+	err       error
 
 	mu     sync.Mutex
 	asking *question // nil if no token is asked for
@@ -88,7 +88,7 @@ func (t *tokens) ask(q *question) {
 
 // find finds the source. Tokens outlive the request that asks for the first one.
 func (t *tokens) find() (oauth2.TokenSource, error) {
-	t.once.Do(func() {
+	t.resolving.Do(func() {
 		ctx := context.WithValue(context.Background(), oauth2.HTTPClient, &http.Client{Timeout: tokenTime})
 		t.source, t.err = t.options.source(ctx)
 		if t.source != nil {
@@ -186,7 +186,7 @@ func (e *errRefused) answer(r *http.Request) *http.Response {
 
 // authorized is a transport that adds credentials to requests to one host.
 type authorized struct {
-	next     http.RoundTripper
+	base     http.RoundTripper
 	tokens   *tokens
 	endpoint *url.URL
 	project  string
@@ -196,7 +196,7 @@ type authorized struct {
 func (a *authorized) RoundTrip(r *http.Request) (*http.Response, error) {
 	// Another host gets neither tokens nor the name of the project.
 	if r.URL.Host != a.endpoint.Host || r.URL.Scheme != a.endpoint.Scheme {
-		return a.next.RoundTrip(r)
+		return a.base.RoundTrip(r)
 	}
 	token, err := a.tokens.get(r.Context())
 	if refused := (*errRefused)(nil); errors.As(err, &refused) && refused.passes {
@@ -213,13 +213,13 @@ func (a *authorized) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Header.Set("User-Agent", "varve")
 	}
 	if token == nil {
-		return a.next.RoundTrip(r)
+		return a.base.RoundTrip(r)
 	}
 	if r.URL.Scheme != "https" && !loopback(r.URL.Hostname()) {
 		return nil, &errRefused{err: fmt.Errorf("%w: credentials are sent by https only; use an https endpoint or no credentials", store.ErrUnsupported)}
 	}
 	token.SetAuthHeader(r)
-	return a.next.RoundTrip(r)
+	return a.base.RoundTrip(r)
 }
 
 // tokenError returns the error of a token that could not be had. If the server of tokens

@@ -147,7 +147,7 @@ func (s *Store) place(prefix string) (err error) {
 	}
 	s.endpoint, err = url.Parse(strings.TrimRight(endpoint, "/"))
 	if err != nil || s.endpoint.Scheme != "http" && s.endpoint.Scheme != "https" || s.endpoint.Host == "" || s.endpoint.User != nil {
-		return driver.BadLocation("gcs: the endpoint %.120q is not an http or https URL without user", httpstore.Redact(endpoint))
+		return driver.BadLocation("gcs: the endpoint %.120q is not an http or https URL without user", driver.Redact(endpoint))
 	}
 	return nil
 }

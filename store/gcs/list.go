@@ -20,9 +20,9 @@ import (
 
 // page is one answer to a listing.
 type page struct {
-	Items    []description `json:"items"`
-	Prefixes []string      `json:"prefixes"`
-	Next     string        `json:"nextPageToken"`
+	Items     []description `json:"items"`
+	Prefixes  []string      `json:"prefixes"`
+	PageToken string        `json:"nextPageToken"`
 }
 
 // List implements [store.Lister]. Entries have sizes, versions and times in any case,
@@ -45,14 +45,14 @@ func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) ite
 			if !p.entries(prefix, s.reads.Local(h), yield) {
 				return
 			}
-			if p.Next == "" {
+			if p.PageToken == "" {
 				return
 			}
-			if p.Next == token {
+			if p.PageToken == token {
 				yield(store.Entry{}, fmt.Errorf("gcs: bucket %s: cannot list %q: the service sends the same page again", s.bucket, prefix))
 				return
 			}
-			token = p.Next
+			token = p.PageToken
 		}
 	}
 }
@@ -87,7 +87,7 @@ func (s *Store) list(ctx context.Context, prefix string, deep bool, token string
 	return p, h, err
 }
 
-// entries yields the entries of a page below a prefix, and reports whether to go on.
+// entries yields the entries of a page below a prefix, and reports whether to continue.
 // local makes times of the service times of this machine.
 func (p page) entries(prefix string, local func(time.Time) time.Time, yield func(store.Entry, error) bool) bool {
 	for _, d := range p.Items {

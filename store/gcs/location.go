@@ -56,10 +56,10 @@ func OpenLocation(ctx context.Context, location string, access store.Access) (st
 		o.Reading = *reading // such as the patience of a program with servers
 	}
 	o.ReadOnly = o.ReadOnly || access == store.ReadOnly
-	_, rest, _ := strings.Cut(httpstore.Reveal(ctx, location), "://")
+	_, rest, _ := strings.Cut(driver.Reveal(ctx, location), "://")
 	rest, query, _ := strings.Cut(rest, "?")
 	if err := o.query(query); err != nil {
-		return nil, store.Path{}, fmt.Errorf("gcs: %s: %w", httpstore.Redact(location), err)
+		return nil, store.Path{}, fmt.Errorf("gcs: %s: %w", driver.Redact(location), err)
 	}
 	bucket, path, _ := strings.Cut(rest, "/")
 	if bucket == "" {
@@ -71,7 +71,7 @@ func OpenLocation(ctx context.Context, location string, access store.Access) (st
 	}
 	archive, rel, found := driver.CutPath(path, ".zip")
 	if found && access != store.ReadOnly {
-		return nil, store.Path{}, fmt.Errorf("gcs: %s: %w: an archive here can only be read", httpstore.Redact(location), store.ErrUnsupported)
+		return nil, store.Path{}, fmt.Errorf("gcs: %s: %w: an archive here can only be read", driver.Redact(location), store.ErrUnsupported)
 	}
 	if found {
 		return zipstore.OpenWithin(ctx, archive, rel, func(folder string) (store.Store, error) { return Open(bucket, folder, &o) })

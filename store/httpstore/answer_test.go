@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"varve.dev/zarr/store/httpstore"
+	"varve.dev/zarr/internal/driver"
 )
 
 func TestRetryAfter(t *testing.T) {
@@ -16,12 +16,12 @@ func TestRetryAfter(t *testing.T) {
 		"": 0, "7": 7 * time.Second, "-1": 0, "soon": 0, "99999999999": 24 * time.Hour,
 		time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat): 0,
 	} {
-		if got := httpstore.RetryAfter(http.Header{"Retry-After": {text}}); got != want {
+		if got := driver.RetryAfter(http.Header{"Retry-After": {text}}); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}
 	date := time.Now().Add(time.Minute).UTC().Format(http.TimeFormat)
-	if got := httpstore.RetryAfter(http.Header{"Retry-After": {date}}); got < 50*time.Second || got > time.Minute {
+	if got := driver.RetryAfter(http.Header{"Retry-After": {date}}); got < 50*time.Second || got > time.Minute {
 		t.Errorf("a date in a minute: %v", got)
 	}
 }
@@ -30,7 +30,7 @@ func TestPrintable(t *testing.T) {
 	for text, want := range map[string]string{
 		" a\r\nb\x1b[31m ": "a  b [31m", "\xff": "?", "ääää": "ää…", "12345": "1234…",
 	} {
-		if got := httpstore.Printable(text, 4+len(text)/9*5); got != want {
+		if got := driver.Printable(text, 4+len(text)/9*5); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
@@ -39,11 +39,11 @@ func TestPrintable(t *testing.T) {
 func TestClockAdvice(t *testing.T) {
 	for ago, want := range map[time.Duration]bool{0: false, time.Minute: false, -time.Hour: true, time.Hour: true} {
 		h := http.Header{"Date": {time.Now().Add(-ago).UTC().Format(http.TimeFormat)}}
-		if got := httpstore.ClockAdvice(h); strings.Contains(got, "set it") != want {
+		if got := driver.ClockAdvice(h); strings.Contains(got, "set it") != want {
 			t.Errorf("%v ago: %q", ago, got)
 		}
 	}
-	if got := httpstore.ClockAdvice(http.Header{}); got != "" {
+	if got := driver.ClockAdvice(http.Header{}); got != "" {
 		t.Errorf("without a date: %q", got)
 	}
 }

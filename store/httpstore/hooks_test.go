@@ -165,7 +165,7 @@ func TestExplain(t *testing.T) {
 func TestSameHost(t *testing.T) {
 	for target, ok := range map[string]bool{"http://one.example/l": true, "https://one.example/l": true, "http://two.example/l": false, "http://one.example:81/l": false} {
 		var signed []string
-		answers := told{"http://one.example/k": target, target: "value"}
+		answers := answers{"http://one.example/k": target, target: "value"}
 		s := open(t, "http://one.example", httpstore.Options{Hooks: httpstore.Hooks{SameHost: true}, Transport: tripper(func(r *http.Request) (*http.Response, error) {
 			signed = append(signed, r.URL.Host)
 			return answers.RoundTrip(r)

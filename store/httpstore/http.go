@@ -73,6 +73,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/retry"
 )
@@ -92,7 +93,7 @@ type Store struct {
 	clock     clock
 	hedger    *hedger      // nil without Options.Hedge
 	flying    atomic.Int64 // attempts in flight
-	told      atomic.Bool  // Options.Waiting has been called
+	reported  atomic.Bool  // Options.Waiting has been called
 }
 
 // Open returns the store of the values below a URL of scheme http or https. User and
@@ -104,7 +105,7 @@ func Open(location string, opt *Options) (*Store, error) {
 		return nil, fmt.Errorf("http: %w: the URL cannot be parsed: %s", store.ErrInvalidKey, parseReason(err))
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Opaque != "" {
-		return nil, fmt.Errorf("http: %w: %s is not an http or https URL with a host", store.ErrInvalidKey, Redact(location))
+		return nil, fmt.Errorf("http: %w: %s is not an http or https URL with a host", store.ErrInvalidKey, driver.Redact(location))
 	}
 	s := &Store{base: *u, header: http.Header{}}
 	if opt != nil {
@@ -180,64 +181,13 @@ func OpenLocation(ctx context.Context, location string, access store.Access) (st
 	if access != store.ReadOnly {
 		return nil, store.Path{}, fmt.Errorf("http: %w: a web server can only be read", store.ErrUnsupported)
 	}
-	root, rel := Split(Reveal(ctx, location), ".zarr")
+	root, rel := driver.Split(driver.Reveal(ctx, location), ".zarr")
 	path, err := store.ParsePath(rel)
 	if err != nil {
 		return nil, store.Path{}, err
 	}
 	s, err := Open(root, OptionsOf(ctx))
 	return s, path, err
-}
-
-// Split cuts a URL after the first path segment whose name ends in suffix. It returns the
-// URL up to there, with the query, and the unescaped rest without slashes around it. A
-// URL without such a segment is returned unchanged.
-func Split(location, suffix string) (root, rest string) {
-	u, err := url.Parse(location)
-	if err != nil {
-		return location, ""
-	}
-	escaped, at := u.EscapedPath(), 0
-	for segment := range strings.SplitAfterSeq(escaped, "/") {
-		at += len(segment)
-		name, err := url.PathUnescape(strings.TrimSuffix(segment, "/"))
-		// The suffix alone is not a name.
-		if err != nil || !strings.HasSuffix(name, suffix) || name == suffix {
-			continue
-		}
-		u.RawPath = strings.TrimSuffix(escaped[:at], "/")
-		rest, restErr := url.PathUnescape(strings.Trim(escaped[at:], "/"))
-		if u.Path, err = url.PathUnescape(u.RawPath); err != nil || restErr != nil {
-			break
-		}
-		return u.String(), rest
-	}
-	return location, ""
-}
-
-// Redact returns a URL without user, password, query and fragment, for messages. If the
-// URL cannot be parsed, Redact cuts it at the first sign of one of these.
-func Redact(location string) string {
-	u, err := url.Parse(location)
-	// Package url would leave out the slashes of a URL that names nothing. Special
-	// characters in a password can make one malformed. Cut these by their delimiters.
-	if err != nil || u.Opaque != "" || u.Host == "" && u.Path == "" && u.User == nil {
-		scheme, rest, found := strings.Cut(location, "://")
-		if !found {
-			scheme, rest = "", location
-		}
-		if i := strings.IndexAny(rest, "?#"); i >= 0 {
-			rest = rest[:i]
-		}
-		// A password may contain '@' too.
-		rest = rest[strings.LastIndexByte(rest, '@')+1:]
-		if !found {
-			return rest
-		}
-		return scheme + "://" + rest
-	}
-	u.User, u.RawQuery, u.ForceQuery, u.Fragment, u.RawFragment = nil, "", false, "", ""
-	return u.String()
 }
 
 // parseReason returns why a URL cannot be parsed, without quoting the URL.

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
 )
@@ -134,7 +135,7 @@ func TestSplit(t *testing.T) {
 		"https://h/%zz.zarr/c":             {"https://h/%zz.zarr/c", ""},
 		"https://h/era5/t2m?x=/y.zarr/z#x": {"https://h/era5/t2m?x=/y.zarr/z#x", ""},
 	} {
-		if root, rest := httpstore.Split(location, ".zarr"); root != want[0] || rest != want[1] {
+		if root, rest := driver.Split(location, ".zarr"); root != want[0] || rest != want[1] {
 			t.Errorf("%s: %q, %q, want %q", location, root, rest, want)
 		}
 	}
@@ -151,7 +152,7 @@ func TestRedact(t *testing.T) {
 		"s3:///x?secret=1":                 "s3:///x",
 		"file:///a@b/x.zarr":               "file:///a@b/x.zarr",
 	} {
-		if got := httpstore.Redact(location); got != want {
+		if got := driver.Redact(location); got != want {
 			t.Errorf("%s: %s, want %s", location, got, want)
 		}
 	}
@@ -161,7 +162,7 @@ func TestConceal(t *testing.T) {
 	ctx := t.Context()
 	for _, given := range []string{"https://u:p@h/x.zarr/?sig=1", "https://h/x.zarr/deep?sig=2", "https://h/other?sig=3#f", "https://v:q@i/a%20b"} {
 		var shown string
-		if ctx, shown = httpstore.Conceal(ctx, given); shown != strings.TrimSuffix(httpstore.Redact(given), "/") {
+		if ctx, shown = driver.Conceal(ctx, given); shown != strings.TrimSuffix(driver.Redact(given), "/") {
 			t.Errorf("%s is shown as %s", given, shown)
 		}
 	}
@@ -170,12 +171,12 @@ func TestConceal(t *testing.T) {
 		"https://h/x.zarr/deep/a": "https://h/x.zarr/deep/a?sig=2", "https://h/x.zarr2": "https://h/x.zarr2", "https://h/other": "https://h/other?sig=3#f",
 		"https://i/a%20b/c": "https://v:q@i/a%20b/c", "/local": "/local", "http://h/x.zarr": "http://h/x.zarr",
 	} {
-		if got := httpstore.Reveal(ctx, location); got != want {
+		if got := driver.Reveal(ctx, location); got != want {
 			t.Errorf("%s stands for %s, want %s", location, got, want)
 		}
 	}
 	for _, plain := range []string{"https://h/x", "local?x", "s3://b/x", "file:///b/x?y"} {
-		if same, shown := httpstore.Conceal(ctx, plain); same != ctx || shown != plain {
+		if same, shown := driver.Conceal(ctx, plain); same != ctx || shown != plain {
 			t.Errorf("%s is shown as %s", plain, shown)
 		}
 	}

@@ -31,10 +31,11 @@ func TestPrivateRedirects(t *testing.T) {
 	}
 }
 
-// told answers requests by their URLs. If the text is a URL, it answers a redirection.
-type told map[string]string
+// answers replies to requests by their URLs. If the text is a URL, it answers a
+// redirection.
+type answers map[string]string
 
-func (a told) RoundTrip(r *http.Request) (*http.Response, error) {
+func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	text, found := a[r.URL.String()]
 	if !found {
 		return nil, errors.New("not asked for: " + r.URL.String())
@@ -51,7 +52,7 @@ func (a told) RoundTrip(r *http.Request) (*http.Response, error) {
 // TestDowngrade checks that no redirection, first or later, from https to http is
 // followed, and that one from http to https is followed.
 func TestDowngrade(t *testing.T) {
-	for base, answers := range map[string]told{
+	for base, answers := range map[string]answers{
 		"https://safe.example":  {"https://safe.example/k": "http://plain.example/k", "http://plain.example/k": "value"},
 		"https://same.example":  {"https://same.example/k": "http://same.example/k", "http://same.example/k": "value"},
 		"http://second.example": {"http://second.example/k": "https://second.example/k", "https://second.example/k": "http://second.example/l", "http://second.example/l": "value"},
@@ -61,7 +62,7 @@ func TestDowngrade(t *testing.T) {
 			t.Errorf("%s: %q, error %v", base, got, err)
 		}
 	}
-	up := told{"http://up.example/k": "https://up.example/k", "https://up.example/k": "value"}
+	up := answers{"http://up.example/k": "https://up.example/k", "https://up.example/k": "value"}
 	if got, _, err := get(t, open(t, "http://up.example", httpstore.Options{Transport: up}), "k", store.Request{}); string(got) != "value" || err != nil {
 		t.Errorf("from http to https: %q, error %v", got, err)
 	}

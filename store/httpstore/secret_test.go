@@ -6,17 +6,17 @@ import (
 	"context"
 	"testing"
 
-	"varve.dev/zarr/store/httpstore"
+	"varve.dev/zarr/internal/driver"
 )
 
 // TestConcealBucket checks that the options of a bucket are not shown, and apply to all
 // locations in it and to no other.
 func TestConcealBucket(t *testing.T) {
-	ctx, shown := httpstore.Conceal(context.Background(), "s3://b/a b.zarr/x?secret=1")
+	ctx, shown := driver.Conceal(context.Background(), "s3://b/a b.zarr/x?secret=1")
 	if shown != "s3://b/a b.zarr/x" {
 		t.Errorf("it shows %q", shown)
 	}
-	ctx, _ = httpstore.Conceal(ctx, "gs://b/y?project=2")
+	ctx, _ = driver.Conceal(ctx, "gs://b/y?project=2")
 	for location, want := range map[string]string{
 		shown:             "s3://b/a b.zarr/x?secret=1",
 		"s3://b/other":    "s3://b/other?secret=1",
@@ -27,11 +27,11 @@ func TestConcealBucket(t *testing.T) {
 		"http://b/z":      "http://b/z",
 		"file:///b":       "file:///b",
 	} {
-		if got := httpstore.Reveal(ctx, location); got != want {
+		if got := driver.Reveal(ctx, location); got != want {
 			t.Errorf("%q stands for %q, want %q", location, got, want)
 		}
 	}
-	if _, shown := httpstore.Conceal(ctx, "s3://b/plain"); shown != "s3://b/plain" {
+	if _, shown := driver.Conceal(ctx, "s3://b/plain"); shown != "s3://b/plain" {
 		t.Errorf("a location without options is shown as %q", shown)
 	}
 }
@@ -43,7 +43,7 @@ func TestConcealContainers(t *testing.T) {
 	for _, location := range []string{
 		"az://a/c1/x?sas_token=1", "az://a/c2/y?sas_token=2", "az://a/c1/x/z?sas_token=3", "s3://b/p?endpoint=4", "s3://b/q/?endpoint=5",
 	} {
-		ctx, _ = httpstore.Conceal(ctx, location)
+		ctx, _ = driver.Conceal(ctx, location)
 	}
 	for location, want := range map[string]string{
 		"az://a/c1/x":   "sas_token=1",
@@ -56,7 +56,7 @@ func TestConcealContainers(t *testing.T) {
 		"s3://b/q/t":    "endpoint=5",
 		"s3://b/other":  "endpoint=5",
 	} {
-		if got := httpstore.Reveal(ctx, location); got != location+"?"+want {
+		if got := driver.Reveal(ctx, location); got != location+"?"+want {
 			t.Errorf("%q stands for %q, want the options %q", location, got, want)
 		}
 	}

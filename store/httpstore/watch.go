@@ -70,7 +70,7 @@ const noticed = 5 * time.Second
 // Once end returns, Waiting is not called any more.
 func (w *watch) notice() (end func()) {
 	o := &w.s.options
-	if o.Waiting == nil || w.s.told.Load() {
+	if o.Waiting == nil || w.s.reported.Load() {
 		return func() {}
 	}
 	after := min(noticed, o.Stall/4)
@@ -81,7 +81,7 @@ func (w *watch) notice() (end func()) {
 		mu.Lock()
 		defer mu.Unlock()
 		enough := max(1, w.s.share()*after.Seconds())
-		if !ended && float64(w.all.Load()) < enough && !w.s.told.Swap(true) {
+		if !ended && float64(w.all.Load()) < enough && !w.s.reported.Swap(true) {
 			o.Waiting(w.s.base.Host)
 		}
 	})
@@ -121,13 +121,13 @@ type watchedBody struct {
 func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if n > 0 {
-		b.watch.came(n)
+		b.watch.count(n)
 	}
 	return n, err
 }
 
-// came counts arriving bytes. It cancels an attempt that gets too few in a period.
-func (w *watch) came(n int) {
+// count counts arriving bytes. It cancels an attempt that gets too few in a period.
+func (w *watch) count(n int) {
 	w.timer.Reset(w.s.options.Stall)
 	w.got += int64(n)
 	w.all.Add(int64(n))

@@ -49,9 +49,9 @@ type value struct {
 type storage struct {
 	data []byte // never replaced; patches change the bytes
 
-	mu     sync.RWMutex
-	now    store.Version
-	shared bool // another storage may have the same data, which no patch may change
+	mu      sync.RWMutex
+	current store.Version
+	shared  bool // another storage may have the same data, which no patch may change
 }
 
 func (v value) info() store.Info {
@@ -100,7 +100,7 @@ func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 func (v value) read(key store.Key, q store.Request, dst []byte) ([]byte, error) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	if v.now != v.version {
+	if v.current != v.version {
 		return nil, conflict(key)
 	}
 	off, n, err := q.Resolve(int64(len(v.data)))
@@ -140,7 +140,7 @@ func (s *Store) Open(ctx context.Context, key store.Key) (store.Object, error) {
 func (v value) isCurrent() bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return v.now == v.version
+	return v.current == v.version
 }
 
 type object struct {
@@ -217,12 +217,12 @@ func (s *Store) set(ctx context.Context, key store.Key, fresh *storage, may may)
 	if !may(old, exists) {
 		return store.Version{}, conflict(key)
 	}
-	fresh.now = s.next()
-	s.values[key] = value{fresh, fresh.now, time.Now()}
+	fresh.current = s.next()
+	s.values[key] = value{fresh, fresh.current, time.Now()}
 	if !exists {
 		s.dirs.add(key)
 	}
-	return fresh.now, nil
+	return fresh.current, nil
 }
 
 // next returns the version of a write. The caller holds the lock of the store.
@@ -294,7 +294,7 @@ func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) ite
 	return func(yield func(store.Entry, error) bool) { s.list(ctx, top, "", how&store.Deep != 0, yield) }
 }
 
-// list yields the entries below top+rel, and reports whether to go on.
+// list yields the entries below top+rel, and reports whether to continue.
 func (s *Store) list(ctx context.Context, top, rel string, deep bool, yield func(store.Entry, error) bool) bool {
 	if err := ctx.Err(); err != nil {
 		yield(store.Entry{}, err)
@@ -487,7 +487,7 @@ func (s *Store) source(ctx context.Context, key store.Key, from store.Version) (
 func (v value) share() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.now != v.version {
+	if v.current != v.version {
 		return false
 	}
 	v.shared = true
@@ -518,7 +518,7 @@ func (s *Store) patch(ctx context.Context, c store.Change) (store.Version, error
 	}
 	// Readers of the new version wait for the lock that is held here.
 	v.apply(c.Patches)
-	return v.now, nil
+	return v.current, nil
 }
 
 // apply overwrites bytes. The caller holds the lock of the storage.
@@ -537,8 +537,8 @@ func (s *Store) renew(key store.Key, v value) bool {
 	if now := s.values[key]; now.storage != v.storage || now.version != v.version {
 		return false
 	}
-	v.now = s.next()
-	s.values[key] = value{v.storage, v.now, time.Now()}
+	v.current = s.next()
+	s.values[key] = value{v.storage, v.current, time.Now()}
 	return true
 }
 

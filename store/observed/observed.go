@@ -14,21 +14,19 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Store reports the requests to the store below. It has the powers of that store
-// ([store.As]), and makes the same changes, also in batches.
-type Store struct {
+// recorder reports the requests to the store below.
+type recorder struct {
 	below store.Store
 	watch
 }
 
-// New returns s with every request reported to o, which must not be nil.
-func New(s store.Store, o observe.Observer) *Store { return &Store{s, watch{o}} }
+// New returns s with every request reported to o, which must not be nil. It has the
+// powers of s ([store.As]) and makes the same changes, also in batches. It is a
+// [store.Wrapper].
+func New(s store.Store, o observe.Observer) store.Store { return &recorder{s, watch{o}} }
 
 // Unwrap implements [store.Wrapper].
-func (s *Store) Unwrap() store.Store { return s.below }
-
-// Observer returns the observer given to New.
-func (s *Store) Observer() observe.Observer { return s.observer }
+func (s *recorder) Unwrap() store.Store { return s.below }
 
 // watch reports operations that have ended.
 type watch struct{ observer observe.Observer }
@@ -46,7 +44,7 @@ func (w watch) done(ctx context.Context, op observe.Op, key store.Key, bytes int
 }
 
 // Get implements [store.Store].
-func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+func (s *recorder) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	start := time.Now()
 	out, info, err := s.below.Get(ctx, key, q, dst)
 	s.done(ctx, observe.Get, key, int64(len(out)-len(dst)), start, err)
@@ -54,7 +52,7 @@ func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 }
 
 // Stat implements [store.Stater].
-func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+func (s *recorder) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	start := time.Now()
 	info, err := store.Stat(ctx, s.below, key)
 	s.done(ctx, observe.Stat, key, 0, start, err)
@@ -64,7 +62,7 @@ func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 // List implements [store.Lister]. It is reported as one listing when it ends, also if
 // it asks for versions. The reported duration does not include the time that the caller
 // spends on entries.
-func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+func (s *recorder) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		start := time.Now()
 		var elsewhere time.Duration
@@ -86,7 +84,7 @@ func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) ite
 }
 
 // Lock implements [store.Locker].
-func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
+func (s *recorder) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
 	start := time.Now()
 	unlock, err = store.Lock(ctx, s.below, dir)
 	s.done(ctx, observe.Lock, dir.AsKey(), 0, start, err)
@@ -94,7 +92,7 @@ func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, 
 }
 
 // LockHolder implements [store.Locker].
-func (s *Store) LockHolder(dir store.Path) store.Holder {
+func (s *recorder) LockHolder(dir store.Path) store.Holder {
 	if l, ok := store.As[store.Locker](s.below); ok {
 		return l.LockHolder(dir)
 	}
@@ -102,13 +100,13 @@ func (s *Store) LockHolder(dir store.Path) store.Holder {
 }
 
 // Traits implements [store.Describer].
-func (s *Store) Traits() store.Traits { return store.TraitsOf(s.below) }
+func (s *recorder) Traits() store.Traits { return store.TraitsOf(s.below) }
 
 // CheckKey implements [store.Describer].
-func (s *Store) CheckKey(key store.Key) error { return store.CheckKey(s.below, key) }
+func (s *recorder) CheckKey(key store.Key) error { return store.CheckKey(s.below, key) }
 
 // Close closes the store below if it has a Close method.
-func (s *Store) Close() error {
+func (s *recorder) Close() error {
 	if c, ok := store.As[io.Closer](s.below); ok {
 		return c.Close()
 	}
@@ -116,7 +114,7 @@ func (s *Store) Close() error {
 }
 
 // Batch implements [store.Batcher].
-func (s *Store) Batch(ctx context.Context, d store.Durability) (store.Batch, error) {
+func (s *recorder) Batch(ctx context.Context, d store.Durability) (store.Batch, error) {
 	b, err := store.NewBatch(ctx, s.below, d)
 	if err != nil {
 		return nil, err
@@ -147,7 +145,7 @@ func (b *batch) Commit(ctx context.Context) error {
 }
 
 // Open implements [store.Opener].
-func (s *Store) Open(ctx context.Context, key store.Key) (store.Object, error) {
+func (s *recorder) Open(ctx context.Context, key store.Key) (store.Object, error) {
 	start := time.Now()
 	o, err := store.Open(ctx, s.below, key)
 	s.done(ctx, observe.Open, key, 0, start, err)
@@ -173,25 +171,25 @@ func (o *object) Read(ctx context.Context, q store.Request, dst []byte) ([]byte,
 }
 
 // Can implements [store.Writer].
-func (s *Store) Can(op store.Op) bool { return store.Can(s.below, op) }
+func (s *recorder) Can(op store.Op) bool { return store.Can(s.below, op) }
 
 // Write implements [store.Writer]. Reads of another store are reported by that one.
-func (s *Store) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+func (s *recorder) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
 	start := time.Now()
 	made, err := s.write(ctx, c, d)
 	s.changed(ctx, c, made, start, err)
 	return made, err
 }
 
-func (s *Store) write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+func (s *recorder) write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
 	if !store.Can(s.below, c.Op) {
 		return store.Written{}, store.ErrUnsupported
 	}
 	return s.below.(store.Writer).Write(ctx, c, d)
 }
 
-// operations are the operations that changes are reported as. A value that is gathered is
-// reported as one that is assembled.
+// operations are the operations that changes are reported as. A value that is gathered
+// is reported as one that is assembled.
 var operations = [...]observe.Op{
 	store.OpPut: observe.Put, store.OpPutIf: observe.PutIf, store.OpDelete: observe.Delete, store.OpDeleteIf: observe.DeleteIf,
 	store.OpSplice: observe.Splice, store.OpPatch: observe.Patch, store.OpAssemble: observe.Assemble, store.OpGather: observe.Assemble,
@@ -230,7 +228,7 @@ func fresh(c store.Change) int64 {
 }
 
 // DeleteTree implements [store.TreeDeleter].
-func (s *Store) DeleteTree(ctx context.Context, dir store.Path, order store.TreeOrder, d store.Durability) error {
+func (s *recorder) DeleteTree(ctx context.Context, dir store.Path, order store.TreeOrder, d store.Durability) error {
 	start := time.Now()
 	err := store.DeleteTree(ctx, s.below, dir, order, d)
 	s.done(ctx, observe.Delete, dir.AsKey(), 0, start, err)
@@ -238,7 +236,7 @@ func (s *Store) DeleteTree(ctx context.Context, dir store.Path, order store.Tree
 }
 
 // Draft implements [store.Drafter]. It is observed when it is published.
-func (s *Store) Draft(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Draft, error) {
+func (s *recorder) Draft(ctx context.Context, key store.Key, value []byte, d store.Durability) (store.Draft, error) {
 	below, ok := store.As[store.Drafter](s.below)
 	if !ok {
 		return nil, store.ErrUnsupported
@@ -255,7 +253,7 @@ func (s *Store) Draft(ctx context.Context, key store.Key, value []byte, d store.
 }
 
 // Revoke implements [store.Drafter].
-func (s *Store) Revoke(ctx context.Context, key store.Key, keep store.Draft) error {
+func (s *recorder) Revoke(ctx context.Context, key store.Key, keep store.Draft) error {
 	if d, ok := keep.(*draft); ok {
 		keep = d.Draft
 	}
@@ -281,4 +279,4 @@ func (d *draft) Publish(ctx context.Context, cond store.Condition) (store.Versio
 	return v, err
 }
 
-var _ store.Drafter = (*Store)(nil)
+var _ store.Drafter = (*recorder)(nil)

@@ -85,8 +85,8 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// has reports whether a store has a power.
-func has[P any](s store.Store) bool {
+// hasPower reports whether a store has a power.
+func hasPower[P any](s store.Store) bool {
 	_, ok := store.As[P](s)
 	return ok
 }
@@ -97,8 +97,8 @@ func powers(s store.Store) string {
 	for op := range store.OpClone + 1 {
 		can = append(can, store.Can(s, op))
 	}
-	return fmt.Sprint(can, has[store.Writer](s), has[store.Batcher](s), has[store.Lister](s), has[store.Stater](s), has[store.Opener](s),
-		has[store.Locker](s), has[store.Describer](s), has[store.Drafter](s), has[io.Closer](s))
+	return fmt.Sprint(can, hasPower[store.Writer](s), hasPower[store.Batcher](s), hasPower[store.Lister](s), hasPower[store.Stater](s), hasPower[store.Opener](s),
+		hasPower[store.Locker](s), hasPower[store.Describer](s), hasPower[store.Drafter](s), hasPower[io.Closer](s))
 }
 
 func TestPowers(t *testing.T) {
@@ -133,7 +133,7 @@ func TestEvents(t *testing.T) {
 	}
 	step("get", func() error { _, _, err := s.Get(ctx, key, store.Request{}, nil); return err }, "get a/b 0 absent")
 	step("put", func() (err error) {
-		made, err = s.Write(ctx, store.Put(key, []byte("0123456789")), store.Sync)
+		made, err = store.Write(ctx, s, store.Put(key, []byte("0123456789")), store.Sync)
 		return err
 	}, "put a/b 10 ok")
 	step("get a range", func() error {
@@ -141,7 +141,7 @@ func TestEvents(t *testing.T) {
 		return err
 	}, "get a/b 3 ok")
 	step("put if", func() error {
-		_, err := s.Write(ctx, store.PutIf(key, []byte("no"), store.IfAbsent()), store.Sync)
+		_, err := store.Write(ctx, s, store.PutIf(key, []byte("no"), store.IfAbsent()), store.Sync)
 		return err
 	}, "put_if a/b 0 conflict")
 	step("stat", func() error { _, err := store.Stat(ctx, s, key); return err }, "stat a/b 0 ok")
@@ -181,13 +181,13 @@ func TestEvents(t *testing.T) {
 		return err
 	}, "assemble c 3 ok")
 	step("list versions", func() error {
-		for range s.List(ctx, store.Path{}, store.WithVersions) {
+		for range store.List(ctx, s, store.Path{}, store.WithVersions) {
 			break
 		}
 		return nil
 	}, "list 0 ok")
 	step("list", func() error {
-		for range s.List(ctx, store.Path{}, store.Flat) {
+		for range store.List(ctx, s, store.Path{}, store.Flat) {
 			break
 		}
 		return nil
@@ -222,7 +222,7 @@ func TestEvents(t *testing.T) {
 		return b.Commit(ctx)
 	}, "put a/b 2 ok", "put_if a/b 0 conflict", "clone c 0 ok", "assemble c 1 ok", "delete a/b 0 ok", "commit 0 ok")
 	step("delete if", func() error {
-		_, err := s.Write(ctx, store.DeleteIf(key, made.Version), store.Sync)
+		_, err := store.Write(ctx, s, store.DeleteIf(key, made.Version), store.Sync)
 		return err
 	}, "delete_if a/b 0 conflict")
 	cancelled, cancel := context.WithCancel(ctx)
@@ -261,7 +261,7 @@ func TestEventsTakeNoMemory(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { buf, _, _ = s.Get(ctx, key, store.Request{}, buf[:0]) }); n > 0 {
 		t.Errorf("Get makes %v allocations", n)
 	}
-	o, err := s.Open(ctx, key)
+	o, err := store.Open(ctx, s, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +293,7 @@ func Example() {
 	var c observe.Counter
 	s := observed.New(memstore.New(), &c)
 	for range 3 {
-		if _, err := s.Write(ctx, store.Put(store.MustKey("zarr.json"), []byte("{}")), store.Sync); err != nil {
+		if _, err := store.Write(ctx, s, store.Put(store.MustKey("zarr.json"), []byte("{}")), store.Sync); err != nil {
 			panic(err)
 		}
 	}

@@ -76,8 +76,8 @@ type climb struct {
 
 // waiter is a request that waits.
 type waiter struct {
-	ready chan Permit
-	next  *waiter
+	ready  chan Permit
+	behind *waiter
 }
 
 const (
@@ -156,7 +156,7 @@ func (l *Limiter) Acquire(ctx context.Context) (Permit, error) {
 	select {
 	case p := <-w.ready:
 		l.mu.Lock()
-		w.next, l.free = l.free, w
+		w.behind, l.free = l.free, w
 		l.mu.Unlock()
 		return p, nil
 	case <-ctx.Done():
@@ -168,7 +168,7 @@ func (l *Limiter) Acquire(ctx context.Context) (Permit, error) {
 		<-w.ready
 		l.leave()
 	}
-	w.next, l.free = l.free, w
+	w.behind, l.free = l.free, w
 	return Permit{}, ctx.Err()
 }
 
@@ -189,7 +189,7 @@ func (p Permit) Release(err error) {
 	if l == nil {
 		return
 	}
-	throttled := IsThrottled(err)
+	throttled := isThrottled(err)
 	// Lost connections and cancelled requests say nothing about what the host bears.
 	counts := err == nil || !IsTemporary(err) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 	l.mu.Lock()
@@ -221,10 +221,10 @@ func (l *Limiter) leave() {
 	l.inFlight--
 	for l.queue != nil && l.inFlight < l.limit {
 		w := l.queue
-		if l.queue = w.next; l.queue == nil {
+		if l.queue = w.behind; l.queue == nil {
 			l.last = nil
 		}
-		w.next = nil
+		w.behind = nil
 		l.inFlight++
 		w.ready <- Permit{l, l.cuts} // has room for one
 	}
@@ -251,14 +251,14 @@ func (l *Limiter) timed(now time.Time) round { return round{begin: now, moved: l
 func (l *Limiter) enqueue() *waiter {
 	w := l.free
 	if w != nil {
-		l.free, w.next = w.next, nil
+		l.free, w.behind = w.behind, nil
 	} else {
 		w = &waiter{ready: make(chan Permit, 1)}
 	}
 	if l.last == nil {
 		l.queue = w
 	} else {
-		l.last.next = w
+		l.last.behind = w
 	}
 	l.last = w
 	return w
@@ -267,19 +267,19 @@ func (l *Limiter) enqueue() *waiter {
 // dequeue removes a waiter and reports whether it still waited.
 func (l *Limiter) dequeue(w *waiter) bool {
 	var before *waiter
-	for v := l.queue; v != nil; before, v = v, v.next {
+	for v := l.queue; v != nil; before, v = v, v.behind {
 		if v != w {
 			continue
 		}
 		if before == nil {
-			l.queue = w.next
+			l.queue = w.behind
 		} else {
-			before.next = w.next
+			before.behind = w.behind
 		}
 		if l.last == w {
 			l.last = before
 		}
-		w.next = nil
+		w.behind = nil
 		return true
 	}
 	return false

@@ -60,7 +60,7 @@ func (p Policy) Do(ctx context.Context, attempt func(ctx context.Context) error)
 	pause, timeouts := p.Pause, 0
 	var failed time.Time // first failure
 	for tries := 1; ; tries++ {
-		err := p.once(ctx, attempt)
+		err := p.tryOnce(ctx, attempt)
 		if err == nil {
 			return nil
 		}
@@ -117,8 +117,8 @@ func (p Policy) WithDefaults() Policy {
 	return p
 }
 
-// once makes one attempt within the limiter.
-func (p Policy) once(ctx context.Context, attempt func(ctx context.Context) error) (err error) {
+// tryOnce makes one attempt within the limiter.
+func (p Policy) tryOnce(ctx context.Context, attempt func(ctx context.Context) error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -197,8 +197,8 @@ func Permanent(err error) error {
 // IsTemporary reports whether another attempt may succeed after err.
 func IsTemporary(err error) bool { return find(err) != nil }
 
-// IsThrottled reports whether err means that the service gets too many requests.
-func IsThrottled(err error) bool {
+// isThrottled reports whether err means that the service gets too many requests.
+func isThrottled(err error) bool {
 	f := find(err)
 	return f != nil && f.throttled
 }

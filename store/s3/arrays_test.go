@@ -149,7 +149,7 @@ func TestAppendsWithFaults(t *testing.T) {
 var errCrash = errors.New("the writer has crashed")
 
 // TestCrash interrupts changes of an array at every operation: the writer crashes before
-// or after it. Readers see the old array or the new one, and the next writer goes on.
+// or after it. Readers see the old array or the new one, and the next writer continues.
 func TestCrash(t *testing.T) {
 	service := s3test.Fake(t, nil)
 	bucket := service.Bucket(t)

@@ -219,11 +219,11 @@ func TestSkewedOnce(t *testing.T) {
 			return nil
 		}},
 	} {
-		f.set(once(1, c.method, "", skewed))
+		f.set(firstTimes(1, c.method, "", skewed))
 		if err := c.act(); err != nil {
 			t.Errorf("%s: refused once: %v", what, err)
 		}
-		f.set(once(100, c.method, "", skewed))
+		f.set(firstTimes(100, c.method, "", skewed))
 		err := c.act()
 		says(t, what, err, "RequestTimeTooSkewed", "set the clock of this machine")
 		if n := f.count(c.method, ""); n != 2 {

@@ -43,7 +43,7 @@ func (s *Store) deleteIf(ctx context.Context, name string, c store.Change) error
 	if _, err := s.source(c.Key, v).look(ctx); err != nil {
 		return err
 	}
-	d := &writing{s: s, call: call{"DeleteObject", name}, cond: condition{match: tag, once: true}}
+	d := &writing{s: s, call: call{"DeleteObject", name}, cond: condition{match: tag, single: true}}
 	_, err := d.run(ctx, func(ctx context.Context) (store.Version, error) {
 		_, err := s.send(ctx, request{call: d.call, method: http.MethodDelete, header: d.cond.header(http.Header{})}, nil)
 		return store.Version{}, err

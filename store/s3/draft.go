@@ -60,7 +60,7 @@ func (d draft) Publish(ctx context.Context, cond store.Condition) (store.Version
 	// A draft of the same bytes keeps the ETag. Write once more, as [Store.put] does, or
 	// a rival could take the new chunk for the old one and delete it.
 	if err == nil && c.same(v) {
-		once := condition{match: c.match, once: true}
+		once := condition{match: c.match, single: true}
 		if data := (pieces{d.value}); data.size() <= singleParts*d.u.s.options.PartSize {
 			v, err = d.u.s.putWhole(ctx, d.u.name, data, once)
 		} else {

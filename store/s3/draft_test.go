@@ -138,7 +138,7 @@ func TestRevokeUnlisted(t *testing.T) {
 	f.set(checkCompletions)
 	put(t, s, key, "old")
 	ours := draft(t, s, "ours")
-	f.set(once(1000, http.MethodGet, "uploads", cutUploads))
+	f.set(firstTimes(1000, http.MethodGet, "uploads", cutUploads))
 	if err := s.Revoke(t.Context(), key, ours); !errors.Is(err, store.ErrUnsupported) {
 		t.Errorf("error is %v", err)
 	}
@@ -156,14 +156,14 @@ func TestDraftProbe(t *testing.T) {
 		fault func(http.ResponseWriter, *http.Request, http.Handler) bool
 		want  error
 	}{
-		"conditions": {once(1000, http.MethodPost, "uploadId", func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
+		"conditions": {firstTimes(1000, http.MethodPost, "uploadId", func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
 			r.Header.Del("If-Match")
 			next.ServeHTTP(w, r)
 			return true
 		}), store.ErrUnsupported},
-		"aborts":   {once(1000, http.MethodDelete, "uploadId", done), store.ErrUnsupported},
-		"listings": {once(1000, http.MethodGet, "uploads", answer(http.StatusNotImplemented, "NotImplemented")), store.ErrUnsupported},
-		"pages":    {once(1000, http.MethodGet, "uploads", cutUploads), store.ErrUnsupported},
+		"aborts":   {firstTimes(1000, http.MethodDelete, "uploadId", done), store.ErrUnsupported},
+		"listings": {firstTimes(1000, http.MethodGet, "uploads", answer(http.StatusNotImplemented, "NotImplemented")), store.ErrUnsupported},
+		"pages":    {firstTimes(1000, http.MethodGet, "uploads", cutUploads), store.ErrUnsupported},
 		"all":      {nil, nil},
 		// Answers that come after the service has acted are no reason to do without.
 		"busy": {second(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
@@ -196,9 +196,9 @@ func second(fault func(http.ResponseWriter, *http.Request, http.Handler) bool) f
 	}
 }
 
-// twice delivers a request twice and gives the second answer, as a proxy does that tries
-// the next server.
-func twice(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
+// deliverTwice delivers a request twice and gives the second answer, as a proxy does that
+// tries the next server.
+func deliverTwice(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
 	bytes, _ := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(strings.NewReader(string(bytes)))
 	next.ServeHTTP(httptest.NewRecorder(), r)
@@ -210,10 +210,10 @@ func twice(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
 // TestOwnSuccess writes on conditions. The service carries out each write, and the answer
 // is that the condition does not hold, or that the service is busy.
 func TestOwnSuccess(t *testing.T) {
-	for name, fault := range map[string]func(http.ResponseWriter, *http.Request, http.Handler) bool{"twice": twice, "busy": busyAfter} {
+	for name, fault := range map[string]func(http.ResponseWriter, *http.Request, http.Handler) bool{"twice": deliverTwice, "busy": busyAfter} {
 		t.Run(name, func(t *testing.T) {
 			f, s := faulty(t, func(o *s3.Options) { o.Conditions = s3.ProbeConditions })
-			f.set(second(once(1000, http.MethodPut, "", fault)))
+			f.set(second(firstTimes(1000, http.MethodPut, "", fault)))
 			v, err := s.Write(t.Context(), store.PutIf(key, []byte("one"), store.IfAbsent()), store.Sync)
 			if err == nil {
 				_, err = s.Write(t.Context(), store.PutIf(key, []byte("two"), store.IfVersion(v.Version)), store.Sync)
@@ -235,11 +235,11 @@ func TestOnce(t *testing.T) {
 	f, s := faulty(t, nil)
 	v := put(t, s, key, "one")
 	drop := func(http.ResponseWriter, *http.Request, http.Handler) bool { panic(http.ErrAbortHandler) }
-	f.set(once(1, http.MethodPut, "a/k", drop))
-	if _, err := s.Write(t.Context(), store.PutIf(key, []byte("two"), store.IfVersion(v).Once()), store.Sync); err == nil || errors.Is(err, store.ErrConflict) {
+	f.set(firstTimes(1, http.MethodPut, "a/k", drop))
+	if _, err := s.Write(t.Context(), store.PutIf(key, []byte("two"), store.IfVersion(v).Unrepeatable()), store.Sync); err == nil || errors.Is(err, store.ErrConflict) {
 		t.Errorf("a write: %v", err)
 	}
-	f.set(once(1, http.MethodDelete, "a/k", drop))
+	f.set(firstTimes(1, http.MethodDelete, "a/k", drop))
 	if _, err := s.Write(t.Context(), store.DeleteIf(key, v), store.Sync); err == nil || errors.Is(err, store.ErrConflict) {
 		t.Errorf("a deletion: %v", err)
 	}

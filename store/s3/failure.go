@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/httpstore"
 	"varve.dev/zarr/store/retry"
 )
 
@@ -183,9 +183,9 @@ func (f *failure) missing() bool {
 	return !f.foreign && (f.is(missing) || f.status == http.StatusNotFound && f.code == "" && !f.broken)
 }
 
-// mayHide reports whether the answer may hide that there is no object: some services refuse
-// a request for a missing one for lack of permission. A page of a proxy says nothing about
-// the object.
+// mayHide reports whether the answer may hide that there is no object: some services
+// refuse a request for a missing one for lack of permission. A page of a proxy says
+// nothing about the object.
 func (f *failure) mayHide() bool { return !f.foreign && (f.code == "" || f.code == "AccessDenied") }
 
 // unmet reports whether the condition of a request did not hold.
@@ -311,8 +311,8 @@ func noTag() *failure { return &failure{status: http.StatusOK, foreign: true} }
 // fill takes what the headers of an answer say.
 func (f *failure) fill(h http.Header) {
 	f.id, f.when, f.region = printable(h.Get("X-Amz-Request-Id")), printable(h.Get("Date")), printable(h.Get(regionHeader))
-	f.after = httpstore.RetryAfter(h)
+	f.after = driver.RetryAfter(h)
 }
 
 // printable returns text of the service for a message.
-func printable(s string) string { return httpstore.Printable(s, 300) }
+func printable(s string) string { return driver.Printable(s, 300) }

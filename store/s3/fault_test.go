@@ -26,9 +26,9 @@ import (
 
 // faults changes what a service answers.
 type faults struct {
-	mu   sync.Mutex
-	next http.Handler
-	seen []string // method and query of each request
+	mu     sync.Mutex
+	server http.Handler
+	seen   []string // method and query of each request
 	// fault is called for each request. If it returns true, it has answered.
 	fault func(w http.ResponseWriter, r *http.Request, next http.Handler) bool
 }
@@ -38,8 +38,8 @@ func (f *faults) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.seen = append(f.seen, r.Method+" "+r.URL.RequestURI())
 	fault := f.fault
 	f.mu.Unlock()
-	if fault == nil || !fault(w, r, f.next) {
-		f.next.ServeHTTP(w, r)
+	if fault == nil || !fault(w, r, f.server) {
+		f.server.ServeHTTP(w, r)
 	}
 }
 
@@ -67,7 +67,7 @@ func faulty(t *testing.T, change func(o *s3.Options)) (*faults, *s3.Store) {
 	t.Helper()
 	f := &faults{}
 	service := s3test.Fake(t, func(h http.Handler) http.Handler {
-		f.next = h
+		f.server = h
 		return f
 	})
 	o := service.Options()
@@ -98,8 +98,8 @@ func lose(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
 	panic(http.ErrAbortHandler)
 }
 
-// once applies a fault to the first requests of a kind.
-func once(times int32, method, part string, fault func(http.ResponseWriter, *http.Request, http.Handler) bool) func(http.ResponseWriter, *http.Request, http.Handler) bool {
+// firstTimes applies a fault to the first requests of a kind.
+func firstTimes(times int32, method, part string, fault func(http.ResponseWriter, *http.Request, http.Handler) bool) func(http.ResponseWriter, *http.Request, http.Handler) bool {
 	var n atomic.Int32
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
 		if r.Method != method || !strings.Contains(r.URL.RequestURI(), part) || n.Add(1) > times {
@@ -133,7 +133,7 @@ func holds(t *testing.T, s store.Store, k store.Key, want string) store.Version 
 // written. The write must be found, and must not look like that of a rival.
 func TestLostAnswer(t *testing.T) {
 	f, s := faulty(t, nil)
-	f.set(once(1, http.MethodPut, "a/k", lose))
+	f.set(firstTimes(1, http.MethodPut, "a/k", lose))
 	first, err := s.Write(t.Context(), store.PutIf(key, []byte("one"), store.IfAbsent()), store.Sync)
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +141,7 @@ func TestLostAnswer(t *testing.T) {
 	if v := holds(t, s, key, "one"); v != first.Version {
 		t.Errorf("the version is %v, want %v", v, first.Version)
 	}
-	f.set(once(1, http.MethodPut, "a/k", lose))
+	f.set(firstTimes(1, http.MethodPut, "a/k", lose))
 	if _, err := s.Write(t.Context(), store.PutIf(key, []byte("two"), store.IfVersion(first.Version)), store.Sync); err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestLostAnswer(t *testing.T) {
 func TestLostAnswerAndRival(t *testing.T) {
 	f, s := faulty(t, nil)
 	old := put(t, s, key, "old")
-	f.set(once(1, http.MethodPut, "a/k", func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
+	f.set(firstTimes(1, http.MethodPut, "a/k", func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
 		next.ServeHTTP(httptest.NewRecorder(), r)
 		f.set(nil)
 		put(t, s, key, "rival")
@@ -169,7 +169,7 @@ func TestLostAnswerAndRival(t *testing.T) {
 // TestLostRequest loses a request before the service has seen it. Its repetition writes.
 func TestLostRequest(t *testing.T) {
 	f, s := faulty(t, nil)
-	f.set(once(2, http.MethodPut, "a/k", func(http.ResponseWriter, *http.Request, http.Handler) bool { panic(http.ErrAbortHandler) }))
+	f.set(firstTimes(2, http.MethodPut, "a/k", func(http.ResponseWriter, *http.Request, http.Handler) bool { panic(http.ErrAbortHandler) }))
 	if _, err := s.Write(t.Context(), store.PutIf(key, []byte("one"), store.IfAbsent()), store.Sync); err != nil {
 		t.Fatal(err)
 	}
@@ -194,11 +194,11 @@ func TestSameBytes(t *testing.T) {
 // TestConflictInProgress answers 409, which means that a rival writes at this moment.
 func TestConflictInProgress(t *testing.T) {
 	f, s := faulty(t, nil)
-	f.set(once(2, http.MethodPut, "a/k", answer(http.StatusConflict, "ConditionalRequestConflict")))
+	f.set(firstTimes(2, http.MethodPut, "a/k", answer(http.StatusConflict, "ConditionalRequestConflict")))
 	if _, err := s.Write(t.Context(), store.PutIf(key, []byte("one"), store.IfAbsent()), store.Sync); err != nil {
 		t.Fatal(err)
 	}
-	f.set(once(9, http.MethodPut, "a/k", answer(http.StatusNotFound, "NoSuchKey")))
+	f.set(firstTimes(9, http.MethodPut, "a/k", answer(http.StatusNotFound, "NoSuchKey")))
 	_, err := s.Write(t.Context(), store.PutIf(key, []byte("two"), store.IfVersion(holds(t, s, key, "one"))), store.Sync)
 	if !errors.Is(err, store.ErrConflict) || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("404 to If-Match: error is %v, want %v alone", err, store.ErrConflict)
@@ -225,11 +225,11 @@ func TestFolderGoes(t *testing.T) {
 		_, err := s.Write(t.Context(), store.PutIf(key, []byte("one"), cond), store.Sync)
 		return err
 	}
-	f.set(once(1, http.MethodPut, "", answer(http.StatusConflict, "ExistingObjectIsDirectory")))
+	f.set(firstTimes(1, http.MethodPut, "", answer(http.StatusConflict, "ExistingObjectIsDirectory")))
 	if err := write(store.IfAbsent()); err != nil {
 		t.Errorf("a folder that goes: %v", err)
 	}
-	f.set(once(100, http.MethodPut, "", answer(http.StatusConflict, "ExistingObjectIsDirectory")))
+	f.set(firstTimes(100, http.MethodPut, "", answer(http.StatusConflict, "ExistingObjectIsDirectory")))
 	if _, err := s.Write(t.Context(), store.Put(key, []byte("two")), store.Sync); err == nil || errors.Is(err, store.ErrConflict) || f.count(http.MethodPut, "") != 2 {
 		t.Errorf("a folder that stays: %v after %d attempts", err, f.count(http.MethodPut, ""))
 	}
@@ -240,11 +240,11 @@ func TestFolderGoes(t *testing.T) {
 func TestErrorIn200(t *testing.T) {
 	f, s := faulty(t, func(o *s3.Options) { o.PartSize = 5 << 20 })
 	v := put(t, s, key, "one")
-	f.set(once(100, http.MethodPut, "copy", answer(http.StatusOK, "InternalError")))
+	f.set(firstTimes(100, http.MethodPut, "copy", answer(http.StatusOK, "InternalError")))
 	if _, err := s.Write(t.Context(), store.Clone(store.MustKey("copy"), key, v), store.Sync); err == nil {
 		t.Error("a copy with an error in its answer succeeds")
 	}
-	f.set(once(100, http.MethodPost, "uploadId", answer(http.StatusOK, "InternalError")))
+	f.set(firstTimes(100, http.MethodPost, "uploadId", answer(http.StatusOK, "InternalError")))
 	if _, err := s.Write(t.Context(), store.Put(key, make([]byte, 24<<20)), store.Sync); err == nil {
 		t.Error("a completion with an error in its answer succeeds")
 	}
@@ -264,7 +264,7 @@ func TestBrokenListing(t *testing.T) {
 		put(t, s, store.MustKey(want[i]), "one")
 	}
 	for name, declare := range map[string]bool{"the connection ends": true, "the text ends": false} {
-		f.set(once(2, http.MethodGet, "list-type", func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
+		f.set(firstTimes(2, http.MethodGet, "list-type", func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
 			whole := httptest.NewRecorder()
 			next.ServeHTTP(whole, r)
 			text := whole.Body.Bytes()
@@ -358,7 +358,7 @@ func TestUnrelatedErrors(t *testing.T) {
 			_ = store.DeleteTree(t.Context(), s, store.MustKey("d/x").Dir(), store.TreeOrder{}, store.Sync)
 			return f.count(http.MethodPost, "delete") - before
 		}
-		f.set(once(1, http.MethodPost, "delete", answer(http.StatusBadRequest, code)))
+		f.set(firstTimes(1, http.MethodPost, "delete", answer(http.StatusBadRequest, code)))
 		many()
 		if n := many(); n != 1 {
 			t.Errorf("%s: %d deletions of many, want 1: it is remembered for a service without them", code, n)
@@ -540,7 +540,7 @@ func TestUpload(t *testing.T) {
 	for i := range value {
 		value[i] = byte(i * 7 >> 3)
 	}
-	f.set(once(2, http.MethodPut, "partNumber=3", answer(http.StatusInternalServerError, "InternalError")))
+	f.set(firstTimes(2, http.MethodPut, "partNumber=3", answer(http.StatusInternalServerError, "InternalError")))
 	if _, err := s.Write(t.Context(), store.PutIf(key, value, store.IfAbsent()), store.Sync); err != nil {
 		t.Fatal(err)
 	}
@@ -551,11 +551,11 @@ func TestUpload(t *testing.T) {
 	if err != nil || !bytes.Equal(got, value) {
 		t.Fatalf("the object has other bytes (%v)", err)
 	}
-	f.set(once(1, http.MethodPost, "uploadId", lose))
+	f.set(firstTimes(1, http.MethodPost, "uploadId", lose))
 	if _, err := s.Write(t.Context(), store.Put(store.MustKey("lost"), value), store.Sync); err != nil {
 		t.Errorf("a completion without an answer: %v", err)
 	}
-	f.set(once(100, http.MethodPut, "partNumber=2", answer(http.StatusForbidden, "AccessDenied")))
+	f.set(firstTimes(100, http.MethodPut, "partNumber=2", answer(http.StatusForbidden, "AccessDenied")))
 	if _, err := s.Write(t.Context(), store.Put(store.MustKey("denied"), value), store.Sync); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("a part that is denied: %v", err)
 	}
@@ -563,7 +563,7 @@ func TestUpload(t *testing.T) {
 		t.Errorf("%d uploads were aborted, want 1", n)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	f.set(once(100, http.MethodPut, "partNumber=2", func(http.ResponseWriter, *http.Request, http.Handler) bool {
+	f.set(firstTimes(100, http.MethodPut, "partNumber=2", func(http.ResponseWriter, *http.Request, http.Handler) bool {
 		cancel()
 		panic(http.ErrAbortHandler)
 	}))
@@ -630,7 +630,7 @@ func TestDeleteSome(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.set(once(1, http.MethodPost, "delete", func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+	f.set(firstTimes(1, http.MethodPost, "delete", func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		_, _ = io.Copy(io.Discard, r.Body)
 		_, _ = io.WriteString(w, `<DeleteResult><Error><Key>p/d/3</Key><Code>InternalError</Code><Message>m</Message></Error></DeleteResult>`)
 		return true
@@ -644,11 +644,11 @@ func TestDeleteSome(t *testing.T) {
 	for i := range 2 {
 		put(t, s, store.MustKey(fmt.Sprintf("d/%d", i)), "x")
 	}
-	f.set(once(100, http.MethodPost, "delete", answer(http.StatusBadRequest, "ExpiredToken")))
+	f.set(firstTimes(100, http.MethodPost, "delete", answer(http.StatusBadRequest, "ExpiredToken")))
 	if err := store.DeleteTree(t.Context(), s, d, store.TreeOrder{}, store.Sync); err == nil || f.count(http.MethodDelete, "p/d/") > 0 {
 		t.Errorf("with refused credentials: error is %v", err)
 	}
-	f.set(once(100, http.MethodPost, "delete", answer(http.StatusBadRequest, "MalformedXML")))
+	f.set(firstTimes(100, http.MethodPost, "delete", answer(http.StatusBadRequest, "MalformedXML")))
 	if err := store.DeleteTree(t.Context(), s, d, store.TreeOrder{}, store.Sync); err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func TestLargeValues(t *testing.T) {
 	if err != nil || same.Version == v.Version {
 		t.Fatalf("the same bytes once more have version %v, and before %v (%v)", same.Version, v.Version, err)
 	}
-	is(t, s, key, one)
+	checkValue(t, s, key, one)
 
 	parts := []store.Part{
 		{Data: []byte("begin")}, {Key: key, Off: 3, N: 12 << 20}, {Key: other, Off: 1 << 20, N: 6 << 20},
@@ -63,7 +63,7 @@ func TestLargeValues(t *testing.T) {
 	if _, err := s.Write(t.Context(), store.Assemble(made, parts), store.Sync); err != nil {
 		t.Fatal(err)
 	}
-	is(t, s, made, want)
+	checkValue(t, s, made, want)
 	parts[1].Version = v.Version // which key no longer has
 	if _, err := s.Write(t.Context(), store.Assemble(made, parts), store.Sync); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("Assemble of an old version: %v", err)
@@ -72,7 +72,7 @@ func TestLargeValues(t *testing.T) {
 	if _, err := s.Write(t.Context(), store.Assemble(made, parts), store.Sync); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Assemble of nothing: %v", err)
 	}
-	is(t, s, made, want)
+	checkValue(t, s, made, want)
 
 	fragments := []store.Part{{Off: 20 << 20, N: 7 << 20}, {Data: []byte("middle")}, {Off: 0, N: 19 << 20}}
 	if _, err := s.Write(t.Context(), store.Splice(key, v.Version, fragments), store.Sync); !errors.Is(err, store.ErrConflict) {
@@ -82,19 +82,19 @@ func TestLargeValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	spliced := bytes.Join([][]byte{one[20<<20:], []byte("middle"), one[:19<<20]}, nil)
-	is(t, s, key, spliced)
+	checkValue(t, s, key, spliced)
 	cloned, err := s.Write(t.Context(), store.Clone(made, key, version(t, s, key)), store.Sync)
 	if err != nil || cloned.Size != int64(len(spliced)) {
 		t.Fatalf("Clone: %+v, %v", cloned, err)
 	}
-	is(t, s, made, spliced)
+	checkValue(t, s, made, spliced)
 	if n, err := s.SweepUploads(t.Context(), 0, false); n != 0 || err != nil {
 		t.Errorf("%d uploads are left (%v)", n, err)
 	}
 }
 
-// is checks the value of a key, whole and in ranges.
-func is(t *testing.T, s store.Store, key store.Key, want []byte) {
+// checkValue checks the value of a key, whole and in ranges.
+func checkValue(t *testing.T, s store.Store, key store.Key, want []byte) {
 	t.Helper()
 	got, _, err := s.Get(t.Context(), key, store.Request{}, nil)
 	if err != nil || !bytes.Equal(got, want) {

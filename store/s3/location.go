@@ -17,7 +17,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/httpstore"
 	"varve.dev/zarr/store/zipstore"
 )
 
@@ -45,7 +44,7 @@ func init() {
 //
 // Each may begin with "aws_". An unknown option is an error.
 func OpenLocation(ctx context.Context, location string, access store.Access) (store.Store, store.Path, error) {
-	bucket, path, opt, err := parse(httpstore.Reveal(ctx, location), optionsOf(ctx))
+	bucket, path, opt, err := parse(driver.Reveal(ctx, location), optionsOf(ctx))
 	if err != nil {
 		return nil, store.Path{}, err
 	}
@@ -238,9 +237,9 @@ func (v *service) signingName() string {
 // regionHeader has the region of a bucket, in answers of every status.
 const regionHeader = "X-Amz-Bucket-Region"
 
-// elsewhere returns the place of the bucket if an answer says that it is in another
+// movedTo returns the place of the bucket if an answer says that it is in another
 // region than where, and else nil. The place is remembered.
-func (v *service) elsewhere(ctx context.Context, status int, h http.Header, where *place) *place {
+func (v *service) movedTo(ctx context.Context, status int, h http.Header, where *place) *place {
 	region := h.Get(regionHeader)
 	switch status {
 	case http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusBadRequest:

@@ -44,12 +44,12 @@ func TestLostDeletion(t *testing.T) {
 		"lost":   drop,
 		"failed": answer(http.StatusInternalServerError, "InternalError"),
 	} {
-		f.set(once(100, http.MethodDelete, "a/k", fault))
+		f.set(firstTimes(100, http.MethodDelete, "a/k", fault))
 		if _, err := s.Write(t.Context(), store.DeleteIf(key, v), store.Sync); err == nil {
 			t.Errorf("%s: a deletion that did not happen succeeds", name)
 		}
-		f.set(once(1, http.MethodDelete, "a/k", func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
-			f.set(once(100, http.MethodDelete, "a/k", answer(http.StatusPreconditionFailed, "PreconditionFailed")))
+		f.set(firstTimes(1, http.MethodDelete, "a/k", func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
+			f.set(firstTimes(100, http.MethodDelete, "a/k", answer(http.StatusPreconditionFailed, "PreconditionFailed")))
 			return fault(w, r, next)
 		}))
 		if _, err := s.Write(t.Context(), store.DeleteIf(key, v), store.Sync); err == nil {
@@ -70,7 +70,7 @@ func TestRefused(t *testing.T) {
 	}
 	for code, status := range map[string]int{"AccessDenied": http.StatusForbidden, "ExpiredToken": http.StatusBadRequest} {
 		for _, method := range []string{http.MethodPut, http.MethodPost} { // of parts
-			f.set(once(100, method, "/", answer(status, code)))
+			f.set(firstTimes(100, method, "/", answer(status, code)))
 			value := []byte("x")
 			if method == http.MethodPost {
 				value = make([]byte, 80<<20)
@@ -79,13 +79,13 @@ func TestRefused(t *testing.T) {
 				t.Errorf("%s of %d bytes: %v", code, len(value), err)
 			}
 		}
-		f.set(once(100, http.MethodPut, "/", answer(status, code)))
+		f.set(firstTimes(100, http.MethodPut, "/", answer(status, code)))
 		err := a.UpdateAttributes(t.Context(), func([]byte) ([]byte, error) { return []byte(`{"n": 1}`), nil })
 		if n := f.count(http.MethodPut, "") + f.count(http.MethodGet, "") + f.count(http.MethodHead, ""); err == nil || !strings.Contains(err.Error(), code) || errors.Is(err, zarr.ErrOutcomeUnknown) || n > 5 {
 			t.Errorf("%s: a change takes %d requests: %v", code, n, err)
 		}
-		f.set(once(1, http.MethodPut, "a/k", func(http.ResponseWriter, *http.Request, http.Handler) bool {
-			f.set(once(100, http.MethodPut, "a/k", answer(status, code)))
+		f.set(firstTimes(1, http.MethodPut, "a/k", func(http.ResponseWriter, *http.Request, http.Handler) bool {
+			f.set(firstTimes(100, http.MethodPut, "a/k", answer(status, code)))
 			panic(http.ErrAbortHandler)
 		}))
 		if _, err := s.Write(t.Context(), store.PutIf(key, []byte("x"), store.IfAbsent()), store.Sync); err == nil || errors.Is(err, store.ErrRefused) {

@@ -20,8 +20,8 @@ import (
 	"reflect"
 	"strings"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/httpstore"
 	"varve.dev/zarr/store/retry"
 )
 
@@ -55,7 +55,7 @@ const namespace = "http://s3.amazonaws.com/doc/2006-03-01/"
 // do makes attempts of an operation.
 func (s *Store) do(ctx context.Context, c call, attempt func(ctx context.Context) error) error {
 	err := s.reader.Do(ctx, func(ctx context.Context) error { return s.explain(ctx, c, attempt(ctx)) })
-	return s.placed(ctx, c, err)
+	return s.withPlace(ctx, c, err)
 }
 
 // repeat makes attempts of a request until one succeeds. It decodes the answer into to,
@@ -68,9 +68,9 @@ func (s *Store) repeat(ctx context.Context, q request, to any) (answer *http.Res
 	return answer, err
 }
 
-// placed returns an error with the place of an operation, if it has none: that of an
+// withPlace returns an error with the place of an operation, if it has none: that of an
 // attempt that took too long comes from the reader.
-func (s *Store) placed(ctx context.Context, c call, err error) error {
+func (s *Store) withPlace(ctx context.Context, c call, err error) error {
 	if err == nil || ctx.Err() != nil || errors.As(err, new(*explained)) {
 		return err
 	}
@@ -265,7 +265,7 @@ func (e *explained) Unwrap() error { return e.err }
 func (s *Store) name(c call) string {
 	where := fmt.Sprintf("s3: s3://%s/%s", s.bucket, c.key)
 	if s.options.Endpoint != "" {
-		where += " at " + httpstore.Redact(s.options.Endpoint)
+		where += " at " + driver.Redact(s.options.Endpoint)
 	}
 	if c.name != "" {
 		where += ": " + c.name

@@ -25,7 +25,7 @@ type signer struct {
 	known   atomic.Bool             // credentials were found at least once
 	unknown atomic.Pointer[error]   // why none were found, or nil
 	first   *place                  // of the URLs that the reader makes
-	now     atomic.Pointer[place]
+	current atomic.Pointer[place]
 }
 
 func newSigner(v *service, creds aws.CredentialsProvider, where *place) *signer {
@@ -34,14 +34,14 @@ func newSigner(v *service, creds aws.CredentialsProvider, where *place) *signer 
 		s.creds = nil
 	}
 	s.v4 = v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
-	s.now.Store(where)
+	s.current.Store(where)
 	return s
 }
 
-func (s *signer) place() *place { return s.now.Load() }
+func (s *signer) place() *place { return s.current.Load() }
 
 // move replaces the place of the bucket, unless another request has done so already.
-func (s *signer) move(from, to *place) { s.now.CompareAndSwap(from, to) }
+func (s *signer) move(from, to *place) { s.current.CompareAndSwap(from, to) }
 
 // lacking returns why there are no credentials, or nil if they were found, were not
 // needed yet, or are not wanted.
@@ -82,7 +82,7 @@ func (s *signer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if next := s.v.elsewhere(r.Context(), answer.StatusCode, answer.Header, where); next != nil {
+	if next := s.v.movedTo(r.Context(), answer.StatusCode, answer.Header, where); next != nil {
 		discard(answer.Body)
 		if r.GetBody != nil { // the body was read
 			r = r.Clone(r.Context())

@@ -91,7 +91,7 @@ func (s *Store) putParts(
 	ctx context.Context, name string, parts []part, cond condition, like *description,
 ) (v store.Version, err error) {
 	for range mostRevoked {
-		if v, err = s.putPartsOnce(ctx, name, parts, cond, like); !errors.Is(err, errRevoked) || !cond.always() {
+		if v, err = s.putPartsOnce(ctx, name, parts, cond, like); !errors.Is(err, errRevoked) || !cond.isUnconditional() {
 			break
 		}
 	}

@@ -66,7 +66,7 @@ func TestNoChecksums(t *testing.T) {
 	if _, err := s.Write(t.Context(), store.Put(key, pattern(22<<20, 1)), store.Sync); err != nil {
 		t.Fatal(err)
 	}
-	is(t, s, key, pattern(22<<20, 1))
+	checkValue(t, s, key, pattern(22<<20, 1))
 	if len(declared) > 0 || digests != 5 || completions != 1 {
 		t.Errorf("checksums: %q; %d parts with MD5, want 5; %d completions, want 1", declared, digests, completions)
 	}
@@ -162,7 +162,7 @@ func TestNoCopiesMeanwhile(t *testing.T) {
 		return r.Header.Get("X-Amz-Copy-Source") != "" && answer(http.StatusNotImplemented, "NotImplemented")(w, r, next)
 	}
 	var largest atomic.Int64
-	f.set(once(1, http.MethodPost, "uploads", func(http.ResponseWriter, *http.Request, http.Handler) bool {
+	f.set(firstTimes(1, http.MethodPost, "uploads", func(http.ResponseWriter, *http.Request, http.Handler) bool {
 		f.set(refuse)
 		if _, err := s.Write(t.Context(), store.Assemble(store.MustKey("other"), parts), store.Sync); err != nil {
 			t.Error(err)
@@ -181,7 +181,7 @@ func TestNoCopiesMeanwhile(t *testing.T) {
 	if n := largest.Load(); n == 0 || n > 6<<20 {
 		t.Errorf("the largest part has %d bytes", n)
 	}
-	is(t, s, store.MustKey("made"), append(value, "end"...))
+	checkValue(t, s, store.MustKey("made"), append(value, "end"...))
 }
 
 // TestLargeCopy copies an object in parts whose copy could take long.
@@ -220,7 +220,7 @@ func TestLargeCopy(t *testing.T) {
 func TestSlowCompletion(t *testing.T) {
 	f, s := faulty(t, func(o *s3.Options) { o.Read.Stall = 400 * time.Millisecond })
 	v := put(t, s, key, "one")
-	f.set(once(1, http.MethodPost, "uploadId", func(http.ResponseWriter, *http.Request, http.Handler) bool {
+	f.set(firstTimes(1, http.MethodPost, "uploadId", func(http.ResponseWriter, *http.Request, http.Handler) bool {
 		time.Sleep(900 * time.Millisecond)
 		return false
 	}))

@@ -52,12 +52,12 @@ func newMark() string {
 // condition is the condition of a write, in the terms of the service. The zero condition
 // always holds.
 type condition struct {
-	none  string // If-None-Match
-	match string // If-Match
-	once  bool   // make one attempt
+	none   string // If-None-Match
+	match  string // If-Match
+	single bool   // make one attempt
 }
 
-func (c condition) always() bool { return c.none == "" && c.match == "" }
+func (c condition) isUnconditional() bool { return c.none == "" && c.match == "" }
 
 // header adds the condition to the headers of a request.
 func (c condition) header(h http.Header) http.Header {
@@ -70,13 +70,13 @@ const anyVersion = "*"
 // conditionOf returns the condition, or a conflict if it cannot hold.
 func conditionOf(c store.Condition) (condition, error) {
 	if c.Absent() {
-		return condition{none: anyVersion, once: c.IsOnce()}, nil
+		return condition{none: anyVersion, single: c.IsUnrepeatable()}, nil
 	}
 	tag, _ := cut(c.Version())
 	if tag == "" {
 		return condition{}, fmt.Errorf("s3: %w: no value has the zero version", store.ErrConflict)
 	}
-	return condition{match: tag, once: c.IsOnce()}, nil
+	return condition{match: tag, single: c.IsUnrepeatable()}, nil
 }
 
 // Can implements [store.Writer]. The service does not change an object in place.
@@ -232,7 +232,7 @@ func (w *writing) run(ctx context.Context, attempt func(ctx context.Context) (st
 			return nil
 		}
 		err = w.judge(w.s.explain(ctx, w.call, err))
-		if w.cond.once {
+		if w.cond.single {
 			only = err
 			return errOnce
 		}
@@ -241,13 +241,13 @@ func (w *writing) run(ctx context.Context, attempt func(ctx context.Context) (st
 	if errors.Is(err, errOnce) {
 		err = only
 	}
-	if err = w.s.placed(ctx, w.call, err); err == nil {
+	if err = w.s.withPlace(ctx, w.call, err); err == nil {
 		return v, nil
 	}
 	// Look after the attempts, not within one: it is a request of its own. The last
 	// attempt may have written as well.
 	conflict := errors.Is(err, store.ErrConflict) || errors.Is(err, errRevoked)
-	if (w.lost != nil || conflict) && (w.completes || !w.cond.always()) {
+	if (w.lost != nil || conflict) && (w.completes || !w.cond.isUnconditional()) {
 		found, lookErr := w.find(ctx)
 		switch {
 		case lookErr == nil:
@@ -270,7 +270,7 @@ var errOnce = errors.New("no other attempt is wanted")
 // unmet returns the error of a write that no attempt has made. If answers may have been
 // lost because they came before the body, it looks whether the condition holds.
 func (w *writing) unmet(ctx context.Context, err error) error {
-	if !w.cut || w.cond.always() || errors.Is(err, store.ErrConflict) || ctx.Err() != nil {
+	if !w.cut || w.cond.isUnconditional() || errors.Is(err, store.ErrConflict) || ctx.Err() != nil {
 		return err
 	}
 	out, headErr := w.s.head(ctx, w.call.key)
@@ -317,7 +317,7 @@ func (w *writing) judge(err error) error {
 		return &explained{w.s.name(w.call), errForgotten}
 	case w.completes && f.code == "NoSuchUpload":
 		return &explained{w.s.name(w.call), fmt.Errorf("%w: %v", errRevoked, f)}
-	case w.cond.always():
+	case w.cond.isUnconditional():
 		return err
 	case f.lacking():
 		return fmt.Errorf("%w: the service does not support conditions of writes: %w", store.ErrUnsupported, err)

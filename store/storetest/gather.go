@@ -14,8 +14,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// elsewhere is another store, of another kind than the tested one.
-type elsewhere map[string]version
+// foreignStore is another store, of another kind than the tested one.
+type foreignStore map[string]version
 
 type version struct {
 	text string
@@ -26,7 +26,7 @@ type version struct {
 var errElsewhere = errors.New("the other store is broken")
 
 // Get implements [store.Store].
-func (s elsewhere) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+func (s foreignStore) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	v, ok := s[key.String()]
 	if !ok {
 		return nil, store.Info{}, fs.ErrNotExist
@@ -45,7 +45,7 @@ func (s elsewhere) Get(ctx context.Context, key store.Key, q store.Request, dst 
 // checkGather builds values from ranges of values of another store, and of the same one.
 func checkGather(p *probe) {
 	if !store.Can(p.s, store.OpGather) {
-		_, err := store.Write(p.ctx, p.s, store.Gather(store.MustKey("k"), elsewhere{}, nil), store.Sync)
+		_, err := store.Write(p.ctx, p.s, store.Gather(store.MustKey("k"), foreignStore{}, nil), store.Sync)
 		p.is(err, store.ErrUnsupported, "Gather")
 		return
 	}
@@ -76,7 +76,7 @@ func (p *probe) gathers(gather func(key store.Key, from store.Store, parts []sto
 	for i := range long {
 		long[i] = byte(i>>12 + i)
 	}
-	from := elsewhere{"a/k": {"1", []byte("0123456789")}, "a/l": {"2", []byte("abcdef")}, "long": {"3", long}, "b": {"broken", long}}
+	from := foreignStore{"a/k": {"1", []byte("0123456789")}, "a/l": {"2", []byte("abcdef")}, "long": {"3", long}, "b": {"broken", long}}
 	values := map[string][]byte{}
 	for name, v := range from {
 		values[name] = v.data
@@ -105,7 +105,7 @@ func (p *probe) gathers(gather func(key store.Key, from store.Store, parts []sto
 }
 
 // gathersNothing gathers what cannot be. Nothing may change.
-func (p *probe) gathersNothing(gather func(key store.Key, from store.Store, parts []store.Part) error, from elsewhere) {
+func (p *probe) gathersNothing(gather func(key store.Key, from store.Store, parts []store.Part) error, from foreignStore) {
 	other := taken("a/l", 0, 1)
 	other.Version = store.MakeVersion("1")
 	size := int64(len(from["b"].data))

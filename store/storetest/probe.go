@@ -63,7 +63,7 @@ func (p *probe) refusesWrites() {
 		"Delete": store.Delete(key), "DeleteIf": store.DeleteIf(key, store.Version{}),
 		"Splice": store.Splice(key, store.Version{}, nil), "PatchValue": store.PatchValue(key, store.Version{}, nil),
 		"Clone": store.Clone(key, store.MustKey(longKey), store.Version{}), "Copy": store.Copy(key, p.s, store.MustKey(longKey)),
-		"Assemble": store.Assemble(key, parts), "Gather": store.Gather(key, elsewhere{}, parts),
+		"Assemble": store.Assemble(key, parts), "Gather": store.Gather(key, foreignStore{}, parts),
 	}
 	for name, c := range changes {
 		p.refused(p.change(c), name)

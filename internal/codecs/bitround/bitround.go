@@ -54,7 +54,7 @@ type coder struct {
 // Bind implements [codec.ArrayArray].
 func (c *coder) Bind(spec codec.Spec) (codec.Spec, error) {
 	numbers, known := numbersOf(spec.Type)
-	// Rounding up may carry as far as infinity, so floats without one are refused.
+	// Rounding up may carry to infinity, so floats without one are refused.
 	if f, ok := number.Of(numbers); known && ok && (f.Carrier != number.Float || f.Layout.Special == number.IEEE) {
 		c.format = f
 		return spec, nil

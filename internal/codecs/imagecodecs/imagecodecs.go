@@ -129,7 +129,7 @@ func (packBits) Encode(dst, src []byte) ([]byte, error) {
 			src = src[n:]
 			continue
 		}
-		// Runs of two bytes are no shorter than the bytes, so others go on over them.
+		// Runs of two bytes are no shorter than the bytes, so others continue over them.
 		n := 1
 		for n < len(src) && n < mostPacked && runOf(src[n:]) < 3 {
 			n++
@@ -140,7 +140,7 @@ func (packBits) Encode(dst, src []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// runOf returns how many bytes at the start are equal, as far as one run goes.
+// runOf returns how many bytes at the start are equal, at most those of one run.
 func runOf(b []byte) int {
 	n := 1
 	for n < len(b) && n < mostPacked && b[n] == b[0] {

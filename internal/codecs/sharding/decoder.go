@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/observe"
 )
 
@@ -53,7 +54,7 @@ func (d *decoder) decodeStored(shard []byte) error {
 		return err
 	}
 	var mu sync.Mutex
-	plan := placement.NewPlan(placement.OfPart(d.Extract.Part), d.grid)
+	plan := subset.NewPlan(subset.OfPart(d.Extract.Part), d.grid)
 	touched := plan.Chunks()
 	size := max(1, min(batchBytes/max(1, d.layout.inner), 64, touched))
 	movers := make([]*placement.Mover, size*int64(max(1, cap(d.work.Cores))))

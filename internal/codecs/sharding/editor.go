@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 )
@@ -96,7 +97,7 @@ func (c *coder) EncodePart(ctx context.Context, w *coding.Work, e coding.Edit, s
 		return nil, err
 	}
 	if e.Values.Data != nil {
-		e.Part = placement.Group(e.Part, e.Shape, l.grid)
+		e.Part = subset.Group(e.Part, e.Shape, l.grid)
 	}
 	// A concurrent writer may replace the shard while it is read. Without a source
 	// nothing is read, so there is no conflict.
@@ -215,7 +216,7 @@ func (d *editor) mark() (count int64) {
 		}
 	default:
 		p := strided.NewVisit(len(d.chunks))
-		for plan := placement.NewPlan(placement.OfPart(d.Part), d.grid); plan.Next(p); {
+		for plan := subset.NewPlan(subset.OfPart(d.Part), d.grid); plan.Next(p); {
 			set(d.number(p.Chunk), stepEncode)
 		}
 	}

@@ -18,9 +18,9 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/coding"
-	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
@@ -513,7 +513,7 @@ func TestMarkAll(t *testing.T) {
 		marked := d.mark()
 		want, touched := make([]uint8, l.n), int64(0)
 		p := strided.NewVisit(len(shape))
-		for plan := placement.NewPlan(placement.OfPart(e.Part), g); plan.Next(p); touched++ {
+		for plan := subset.NewPlan(subset.OfPart(e.Part), g); plan.Next(p); touched++ {
 			want[l.number(p.Chunk)] = stepEncode
 		}
 		if marked != touched || !slices.Equal(d.steps, want) {

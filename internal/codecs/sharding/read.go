@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/store"
 )
 
@@ -38,7 +39,7 @@ func (c *coder) DecodePart(ctx context.Context, w *coding.Work, p coding.Extract
 		}
 		return err
 	}
-	p.Part = placement.Group(p.Part, p.Shape, l.grid)
+	p.Part = subset.Group(p.Part, p.Shape, l.grid)
 	d := &decoder{c, l, p, ctx, w}
 	if shard, ok := src.(coding.Stored); ok {
 		return d.decodeStored(shard)
@@ -94,7 +95,7 @@ func (c *coder) Fetched(p coding.Extract) int64 {
 func (c *coder) weight(l *layout, p coding.Extract, encoded int64) int64 {
 	touched := min(l.n, p.Len())
 	if p.Picks == nil || p.Picks.Points == nil {
-		touched = placement.NewPlan(placement.OfPart(p.Part), l.grid).Chunks()
+		touched = subset.NewPlan(subset.OfPart(p.Part), l.grid).Chunks()
 	}
 	if !p.Whole && touched < l.n {
 		encoded = min(encoded, max(smallShard, 2*(encoded/l.n*touched)+l.index)) // twice, for gaps that are read too
@@ -126,7 +127,7 @@ func (d *decoder) read(src coding.Source) error {
 	if err != nil {
 		return err
 	}
-	plan := placement.NewPlan(placement.OfPart(d.Extract.Part), d.grid)
+	plan := subset.NewPlan(subset.OfPart(d.Extract.Part), d.grid)
 	read := tail.buffer != nil // the index was not cached
 	for more := true; more && err == nil; {
 		var wants []want
@@ -155,7 +156,7 @@ func (d *decoder) wantsWhole(src coding.Source) bool {
 	if size > d.work.Bytes {
 		return false
 	}
-	return d.Whole || placement.NewPlan(placement.OfPart(d.Extract.Part), d.grid).Chunks() == d.n
+	return d.Whole || subset.NewPlan(subset.OfPart(d.Extract.Part), d.grid).Chunks() == d.n
 }
 
 // readWhole reads the shard in one request. It returns [store.ErrTooLarge] if the shard

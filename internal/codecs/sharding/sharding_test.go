@@ -304,7 +304,7 @@ func newLayout(t testing.TB, c *coder, shape ...int64) *layout {
 
 // values returns n numbers, none of which is the fill value.
 func values(n int) []byte {
-	var b []byte
+	b := make([]byte, 0, 2*n)
 	for i := range n {
 		b = binary.NativeEndian.AppendUint16(b, uint16(100+i))
 	}

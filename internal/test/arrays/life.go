@@ -445,7 +445,7 @@ func (w *worker) tell(order string, args ...any) (answer string, ok bool) {
 }
 
 // harass may kill the process, or stop it for a while, at a random moment of what it does
-// now. calm ends that, and lets a stopped process go on.
+// now. calm ends that, and lets a stopped process continue.
 func (w *worker) harass() (calm func()) {
 	when := time.Duration(w.r.Int64N(int64(w.typical*3/2) + 1))
 	process := w.cmd.Process

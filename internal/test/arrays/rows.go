@@ -123,8 +123,8 @@ func sourceOf(rows []int32) *zarr.Source {
 	}}
 }
 
-// stream appends rows as a stream does. If another program changes the array, it goes on
-// behind the rows that are published.
+// stream appends rows as a stream does. If another program changes the array, it
+// continues behind the rows that are published.
 func stream(ctx context.Context, a *zarr.Array, rows []int32) error {
 	for {
 		s, err := a.Stream(ctx, 0, &zarr.StreamOptions{RoundUp: true})

@@ -134,7 +134,7 @@ func (r role) enter(ctx context.Context) (actor, error) {
 	return r.openArray(ctx)
 }
 
-// isReader reports whether the program goes on until it is killed.
+// isReader reports whether the program continues until it is killed.
 func (r role) isReader() bool { return r.kind == reads || r.kind == looks }
 
 // live is the kind of the processes of a life. Each is a hand that does what the test
@@ -153,7 +153,7 @@ func (r role) isReader() bool { return r.kind == reads || r.kind == looks }
 const live = "live"
 
 // lifeGrace is longer than any process of a life is stopped. After a shorter grace, a
-// process that goes on may write to a key that belongs to another grid by then.
+// process that continues may write to a key that belongs to another grid by then.
 const lifeGrace = 3 * time.Second
 
 // hand is the state of a process of a life.

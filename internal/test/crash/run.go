@@ -277,7 +277,7 @@ var crashUnlocks = []crashCase{
 }
 
 // interruption interrupts a writer at its operation n: the writer crashes before or
-// after it, or loses the answer and goes on.
+// after it, or loses the answer and continues.
 type interruption struct {
 	name      string
 	done      bool // the operation succeeds

@@ -16,7 +16,7 @@ func TestCrashShards(t *testing.T) {
 	t.Logf("%d points, %d images", points, images)
 	morePoints, moreImages := crashAll(t, largeShardCases())
 	t.Logf("large shards: %d points, %d images", morePoints, moreImages)
-	if points < 1600 || images < 19_000 || morePoints < 150 {
+	if points < 1600 || images < fixture.LeastImages(19_000) || morePoints < 150 {
 		t.Errorf("only %d points and %d images were tried", points, images)
 	}
 }

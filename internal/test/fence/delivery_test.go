@@ -4,7 +4,6 @@ package fence
 
 import (
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -34,9 +33,12 @@ func newDelivering(open func() stepping.ObjectStore) *runner {
 // that delivers writes late, also after all programs have ended, and twice.
 func TestDelivery(t *testing.T) {
 	fixture.Sequential(t)
-	most, times := 100, 40
-	if os.Getenv("VARVE_LONG") != "" {
+	most, times := 40, 16
+	switch {
+	case fixture.Long():
 		most, times = 2000, 1000
+	case fixture.Whole():
+		most, times = 100, 40
 	}
 	seed := uint64(time.Now().UnixNano())
 	var runs atomic.Int64

@@ -3,7 +3,6 @@
 package fence
 
 import (
-	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,9 +20,12 @@ import (
 // whole, and no change that was reported as failed.
 func TestFence(t *testing.T) {
 	fixture.Sequential(t)
-	all, most, times := []bounds{{1, 0}, {0, 1}}, 100, 20
-	if os.Getenv("VARVE_LONG") != "" {
+	all, most, times := []bounds{{1, 0}, {0, 1}}, 40, 8
+	switch {
+	case fixture.Long():
 		all, most, times = []bounds{{1, 0}, {0, 1}, {2, 0}, {1, 1}}, 400, 200
+	case fixture.Whole():
+		most, times = 100, 20
 	}
 	seed := uint64(time.Now().UnixNano())
 	var runs atomic.Int64

@@ -13,9 +13,12 @@ import (
 // TestFenceV2 is [TestFence] with an array of format 2.
 func TestFenceV2(t *testing.T) {
 	fixture.Sequential(t)
-	most, times := 40, 8
-	if fixture.Long() {
+	most, times := 16, 4
+	switch {
+	case fixture.Long():
 		most, times = 400, 100
+	case fixture.Whole():
+		most, times = 40, 8
 	}
 	group := new(errgroup.Group)
 	group.SetLimit(4)

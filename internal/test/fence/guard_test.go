@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -183,9 +182,12 @@ func sum(n []int64) (total int64) {
 // Readers that cannot see the times of chunks do read elements of other places.
 func TestGuard(t *testing.T) {
 	fixture.Sequential(t)
-	histories := 3000
-	if os.Getenv("VARVE_LONG") != "" {
+	histories := 1200
+	switch {
+	case fixture.Long():
 		histories = 30_000
+	case fixture.Whole():
+		histories = 3000
 	}
 	seed := uint64(time.Now().UnixNano())
 	for _, guarded := range []bool{true, false} {

@@ -118,7 +118,7 @@ func (p *process) repeat(c store.Condition, write func() (store.Version, error))
 	var lost error
 	for range attempts {
 		v, err = write()
-		if err == nil || !isFault(err) || !p.repeats || c.IsOnce() {
+		if err == nil || !isFault(err) || !p.repeats || c.IsUnrepeatable() {
 			break
 		}
 		lost = err

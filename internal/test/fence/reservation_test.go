@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
@@ -121,7 +120,7 @@ func TestDeleteIf(t *testing.T) {
 	}
 	no := errors.New("no")
 	for _, answer := range []error{no, nil} {
-		err := access.DeleteIf(ctx, h.At("g"), opt, func(ctx context.Context) error {
+		err := h.At("g").DeleteIf(ctx, opt, func(ctx context.Context) error {
 			if _, err := store.Lock(store.WithLocking(ctx, store.Locking{Timeout: -1}), s, store.MustKey("g/a/k").Dir()); !errors.Is(err, store.ErrLocked) {
 				t.Errorf("the member is not locked: %v", err)
 			}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -26,9 +25,12 @@ import (
 // or neither, and readers of the consolidated metadata never see one without the other.
 func TestFenceTransaction(t *testing.T) {
 	fixture.Sequential(t)
-	most, times := 40, 20
-	if os.Getenv("VARVE_LONG") != "" {
+	most, times := 16, 8
+	switch {
+	case fixture.Long():
 		most, times = 800, 300
+	case fixture.Whole():
+		most, times = 40, 20
 	}
 	seed := uint64(time.Now().UnixNano())
 	var runs atomic.Int64

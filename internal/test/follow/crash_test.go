@@ -108,7 +108,7 @@ func newStopping(t *testing.T, change func(context.Context, *zarr.Array) error, 
 	return s
 }
 
-// check checks what a stopped call has left, and that another one goes on.
+// check checks what a stopped call has left, and that another one continues.
 func (s *stopping) check(t *testing.T, where string, to store.Store) {
 	t.Helper()
 	s.checkReaders(t, where, to)

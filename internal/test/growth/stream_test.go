@@ -540,9 +540,9 @@ func TestStreamInterval(t *testing.T) {
 	}
 }
 
-// TestStreamDue fills chunks within the interval, and goes on with a plane an hour. What
-// was full is published by the first call after the interval, and what is not full stays
-// held.
+// TestStreamDue fills chunks within the interval, and continues with a plane an hour.
+// What was full is published by the first call after the interval, and what is not full
+// stays held.
 func TestStreamDue(t *testing.T) {
 	for _, inner := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -131,7 +131,7 @@ func (m *streamModel) write(t *rapid.T) {
 // agree copies the number of published planes from the stream to the model.
 func (m *streamModel) agree(t *rapid.T) {
 	if m.s.Stats().Written != m.written.Shape[m.axis] || m.s.Stats().Published > m.s.Stats().Written || m.s.Stats().Published < m.visible.Shape[m.axis] {
-		t.Fatalf("the stream published %d planes and goes on with %d, of %d", m.s.Stats().Published, m.s.Stats().Written, m.written.Shape[m.axis])
+		t.Fatalf("the stream published %d planes and continues %d, of %d", m.s.Stats().Published, m.s.Stats().Written, m.written.Shape[m.axis])
 	}
 	shape := slices.Clone(m.written.Shape)
 	shape[m.axis] = m.s.Stats().Published

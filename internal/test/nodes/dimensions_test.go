@@ -14,7 +14,6 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
@@ -114,13 +113,13 @@ func TestCheckDimensions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := access.CheckDimensions(ctx, a, []int64{4}); !errors.Is(err, zarr.ErrInvalidArgument) || !strings.Contains(err.Error(), "t2m, u10") {
+	if err := a.Core().CheckDimensions(ctx, []int64{4}); !errors.Is(err, zarr.ErrInvalidArgument) || !strings.Contains(err.Error(), "t2m, u10") {
 		t.Error(err)
 	}
-	if err := access.CheckDimensions(ctx, a, []int64{3}); err != nil {
+	if err := a.Core().CheckDimensions(ctx, []int64{3}); err != nil {
 		t.Error(err)
 	}
-	if err := access.CheckDimensions(ctx, a, []int64{3, 1}); !errors.Is(err, zarr.ErrInvalidArgument) {
+	if err := a.Core().CheckDimensions(ctx, []int64{3, 1}); !errors.Is(err, zarr.ErrInvalidArgument) {
 		t.Error(err)
 	}
 	if err := zarr.Append(ctx, a, 0, []int8{1}, nil); err != nil { // Append does not check
@@ -160,7 +159,7 @@ func TestInheritedCoordinates(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := access.CheckDimensions(ctx, a, []int64{4}); !strings.Contains(fmt.Sprint(err), want) || err != nil && !errors.Is(err, zarr.ErrInvalidArgument) {
+			if err := a.Core().CheckDimensions(ctx, []int64{4}); !strings.Contains(fmt.Sprint(err), want) || err != nil && !errors.Is(err, zarr.ErrInvalidArgument) {
 				t.Errorf("%s of format %d: %v", path, format, err)
 			}
 			if path == "a/deep/v" {
@@ -294,7 +293,7 @@ func TestLinkedSibling(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := access.CheckDimensions(ctx, a, []int64{9}); err == nil || strings.Contains(err.Error(), "latest") || !strings.Contains(err.Error(), "b") {
+	if err := a.Core().CheckDimensions(ctx, []int64{9}); err == nil || strings.Contains(err.Error(), "latest") || !strings.Contains(err.Error(), "b") {
 		t.Errorf("%v, want a refusal because of b alone", err)
 	}
 }

@@ -16,9 +16,9 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/access"
 	"varve.dev/zarr/internal/nonfinite"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -176,11 +176,10 @@ func TestFormats(t *testing.T) {
 func TestShadowed(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	h := zarr.At(s, "")
-	a, err := h.At("").CreateArray(ctx, fixture.Every(6, 4), nil)
-	if err != nil {
+	if _, err := h.At("").CreateArray(ctx, fixture.Every(6, 4), nil); err != nil {
 		t.Fatal(err)
 	}
-	if names, err := access.Shadowed(ctx, a); err != nil || names != nil {
+	if names, err := tree.Shadowed(ctx, s, store.Path{}); err != nil || names != nil {
 		t.Error(names, err)
 	}
 	fixture.Put(t, s, ".zarray", `{"zarr_format":2,"shape":[3],"chunks":[3],"dtype":"<i2","fill_value":0,"order":"C","filters":null,"compressor":null}`)
@@ -189,7 +188,7 @@ func TestShadowed(t *testing.T) {
 	if err != nil || n.Format() != 3 || string(n.Attributes()) != "{}" {
 		t.Fatal(n, err)
 	}
-	if names, err := access.Shadowed(ctx, n); err != nil || !slices.Equal(names, []string{".zarray"}) {
+	if names, err := tree.Shadowed(ctx, s, store.Path{}); err != nil || !slices.Equal(names, []string{".zarray"}) {
 		t.Error(names, err)
 	}
 	if _, err := h.At("").CreateArray(ctx, fixture.Every(5, 4), &zarr.CreateOptions{Overwrite: true}); err != nil {

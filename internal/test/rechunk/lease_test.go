@@ -220,7 +220,7 @@ func TestLeaseIsRenewed(t *testing.T) {
 
 // TestStoppedForLong stops all of a process, at each of its requests in turn, until its
 // lease has run out and another one has resumed its rechunk, or has given it up, and
-// possibly was stopped as well. Then it goes on, and fails.
+// possibly was stopped as well. Then it continues, and fails.
 func TestStoppedForLong(t *testing.T) {
 	for i := range 4 {
 		next, name := nextOne{request: twos, stops: i > 1}, "resumed"
@@ -347,7 +347,7 @@ func chunksOf(t *testing.T, s stepping.ObjectStore) int64 {
 }
 
 // TestDailyWithoutLocks is a daily job with another goal each day, in a store without
-// locks. Some of its runs are killed, and the next day it goes on by itself.
+// locks. Some of its runs are killed, and the next day it continues by itself.
 func TestDailyWithoutLocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := leased(t)

@@ -289,7 +289,7 @@ func TestMoveRefusals(t *testing.T) {
 		{listed, rechunk.Insertion{At: 0}, zarr.ErrInvalidArgument, "no elements"},
 		{listed, rechunk.Insertion{Places: []rechunk.Place{{At: 1, Count: 1}, {At: 9, Count: 1}}, From: two}, zarr.ErrInvalidArgument, "there are 8"},
 		{listed, rechunk.Insertion{Places: []rechunk.Place{{At: 2, Count: 1}, {At: 1, Count: 1}}, From: two}, zarr.ErrInvalidArgument, "insert at 1 after 2"},
-		{listed, rechunk.Insertion{Places: []rechunk.Place{{At: 2, Count: 1}}, From: two}, zarr.ErrInvalidArgument, "places for 1 planes, but 2 are given"},
+		{listed, rechunk.Insertion{Places: []rechunk.Place{{At: 2, Count: 1}}, From: two}, zarr.ErrInvalidArgument, "places for 1 plane, but 2 are given"},
 		{listed, rechunk.Insertion{Places: []rechunk.Place{{At: 2, Count: 3}}, From: two}, zarr.ErrInvalidArgument, "insert 3 of 2 planes"},
 		{listed, rechunk.Insertion{Places: []rechunk.Place{}, From: two}, zarr.ErrInvalidArgument, "places for 0 planes"},
 		{listed, rechunk.Insertion{Places: []rechunk.Place{{At: 1, Count: 1}, {At: 2, Count: 1}}, Edges: []int64{2}, From: two}, zarr.ErrInvalidArgument, "from one place to the next"},

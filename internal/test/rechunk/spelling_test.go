@@ -185,7 +185,7 @@ func TestOtherFillValue(t *testing.T) {
 	}
 }
 
-// TestFollowRespelled checks that an array goes on to follow another one after another
+// TestFollowRespelled checks that an array continues to follow another one after another
 // program has spelled its document anew.
 func TestFollowRespelled(t *testing.T) {
 	s := &spelled{memstore.New(), 3, rand.New(rand.NewPCG(3, 4))}

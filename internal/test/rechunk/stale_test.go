@@ -145,7 +145,7 @@ func TestTooLarge(t *testing.T) {
 }
 
 // TestResumeGrown interrupts a compaction by months. The array grows, and the same
-// compaction goes on, with a calendar that tells of more elements.
+// compaction continues, with a calendar that tells of more elements.
 func TestResumeGrown(t *testing.T) {
 	s := memstore.New()
 	a := days(t, s, 8)

@@ -30,6 +30,11 @@ func TestReports(t *testing.T) {
 			&rechunk.Report{Changed: true, Policy: "it keeps its policy", Staged: rechunk.Counts{Cloned: 1, Encoded: 1200, BytesCopied: 5, BytesDecoded: 2048}},
 			"1 chunk copied, 1,200 chunks encoded, 5 bytes copied, 2.0 KiB decoded; it keeps its policy",
 		},
+		{&rechunk.Plan{Operation: "compact"}, "compact: nothing to do: the array has the wanted chunks"},
+		{&rechunk.Plan{Operation: "drop", Changes: true, Policy: "it keeps its policy"}, "drop: only the metadata changes; it keeps its policy"},
+		{&rechunk.Plan{Operation: "rechunk", Changes: true, Counts: rechunk.Counts{Encoded: 2, BytesDecoded: 3}}, "rechunk: 2 chunks encoded, 3 bytes decoded"},
+		{&rechunk.Inspection{}, "no superseded grids"},
+		{&rechunk.Inspection{Superseded: 2, Unfinished: "a compact was stopped"}, "2 superseded grids; a compact was stopped"},
 		{&rechunk.VacuumReport{}, "nothing to delete"},
 		{&rechunk.VacuumReport{Items: []rechunk.VacuumItem{{Values: 2, Bytes: 10}, {Values: 1, Kept: "its grace runs"}}}, "2 values deleted, 10 bytes freed, 1 value kept"},
 		{transfer.Report{Arrays: 1, Groups: 2, Values: 3, Bytes: 1536}, "1 array, 2 groups, 3 values, 1.5 KiB"},
@@ -50,6 +55,7 @@ func TestReports(t *testing.T) {
 		{&diff.Report{Arrays: 1, Elements: 1000}, "equal: 1 array, 1,000 elements compared"},
 		{&diff.Report{Arrays: 1, Differences: []diff.Difference{{Path: "t", Kind: "only-in-a", A: "array"}}}, "1 difference: 1 array, 0 elements compared\nt: only in A: an array"},
 		{&filter.Report{Rows: 1000, Kept: 10, Counts: filter.Counts{Copied: 1, Dropped: 2}}, "10 of 1,000 rows kept: 1 chunk copied, 2 chunks left out"},
+		{&filter.Plan{Rows: 5, Kept: 1}, "1 of 5 rows kept: no chunks"},
 		{&pyramid.Plan{Array: "image", Method: pyramid.Mean, Levels: []pyramid.Level{{Made: 2}, {Made: 1}}, BytesRead: 4}, "2 levels of image (mean): 3 tiles made, 4 bytes read"},
 	} {
 		if got := c.report.String(); got != c.want {

@@ -366,7 +366,7 @@ func TestCrashCompact(t *testing.T) {
 		}
 	}
 	t.Logf("%d points, %d images", points, images)
-	if points < 120 || images < 1400 {
+	if points < 120 || images < fixture.LeastImages(1400) {
 		t.Errorf("only %d points and %d images were tried", points, images)
 	}
 }

@@ -96,8 +96,8 @@ func (t *Stepper) Ready() []int {
 // Err returns the result of client i, or nil if it has not ended.
 func (t *Stepper) Err(i int) error { return t.clients[i].err }
 
-// Step lets client i do one operation and go on to its next one. done means that it ended
-// instead. If it had ended before, op is zero.
+// Step lets client i do one operation and continue to its next one. done means that it
+// ended instead. If it had ended before, op is zero.
 func (t *Stepper) Step(i int) (op Op, done bool) { return t.turn(i, happens) }
 
 // Refuse is [Stepper.Step], but the operation does not happen; the client gets
@@ -296,7 +296,7 @@ func (c *client) turn(f fate) (op Op, done bool) {
 }
 
 // crash fails all further operations of the client, and waits for its end. Goroutines of
-// an ended client may go on.
+// an ended client may continue.
 func (c *client) crash() {
 	select {
 	case <-c.crashed:

@@ -218,7 +218,7 @@ func TestFates(t *testing.T) {
 			t.Errorf("%s: the value is %q and error %v, want %q", name, got, err, c.value)
 		}
 		if op, done := st.Step(0); !done || op != (stepping.Op{}) || len(st.Ready()) != 0 {
-			t.Errorf("%s: the client goes on with %v", name, op)
+			t.Errorf("%s: the client continues %v", name, op)
 		}
 		st.Close()
 	}
@@ -238,7 +238,7 @@ func TestTrace(t *testing.T) {
 	st.Refuse(0)
 	st.Crash(0)
 	if _, waits := st.Next(0); waits || len(st.Ready()) != 0 {
-		t.Error("client 0 goes on")
+		t.Error("client 0 continues")
 	}
 	if got, want := st.Trace().String(), "1: Get n\n1: PutIf n lost\n0: Get n refused\n"; got != want {
 		t.Errorf("trace is\n%swant\n%s", got, want)

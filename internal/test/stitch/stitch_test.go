@@ -275,7 +275,7 @@ func TestStitchOverLeft(t *testing.T) {
 }
 
 // TestStitchNewest stitches what the writer of a segment has appended after it was opened
-// here. If the writer goes on during the stitch, nothing is published.
+// here. If the writer continues during the stitch, nothing is published.
 func TestStitchNewest(t *testing.T) {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")

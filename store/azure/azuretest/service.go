@@ -31,7 +31,7 @@ type Fake struct {
 	sync.Mutex // guards what follows while a client runs
 
 	Blobs    map[string]*Blob
-	Pending  bool // the answers to copies say that they go on
+	Pending  bool // the answers to copies say that they continue
 	Requests []*http.Request
 
 	last int

@@ -32,7 +32,7 @@ type header struct {
 	values     map[string]any // by keyword; the first one counts
 	comments   map[string][]string
 	// long and open are a keyword and its value, if the value ends with an ampersand so
-	// that it may go on in the next record.
+	// that it may continue in the next record.
 	long string
 	open []byte
 	end  int64 // offset of the first byte after the header

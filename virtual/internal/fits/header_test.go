@@ -54,7 +54,7 @@ func TestKeywords(t *testing.T) {
 		"LARGE   = 123456789012345678901", "C       = (1, -2.5E0) / complex", "BARE    = some words", "NONE    = / undefined",
 		"INT     = 43", "INF     = inf", "HEX     = 0x10",
 		"COMMENT   first", "COMMENT second", "HISTORY made", "        = 'no name'", "NOVALUE 'text'",
-		"LONG    = 'this is a long &'", "CONTINUE  'value, which &'", "CONTINUE  'goes on' / here", "CONTINUE  'lost'",
+		"LONG    = 'this is a long &'", "CONTINUE  'value, which &'", "CONTINUE  'continues' / here", "CONTINUE  'lost'",
 		"AMP     = 'salt &'", "HIERARCH ESO DET GAIN = 2.5 / electrons", "LAST    = 'end &'", "CONTINUE  '' / nothing",
 	))
 	if err != nil {
@@ -63,7 +63,7 @@ func TestKeywords(t *testing.T) {
 	got, err := d.Groups[0].Attributes.JSON()
 	want := `{"TEXT":"it's one","LEAD":"  two","EMPTY":"","BLANK":"","OPEN":"not closed","YES":true,"NO":false,"INT":-42,"PLUS":42,` +
 		`"FLOAT":0.0015,"WHOLE":2.0,"LARGE":1.2345678901234568e+20,"C":[1.0,-2.5],"BARE":"some words","INF":"inf","HEX":"0x10",` +
-		`"LONG":"this is a long value, which goes on","AMP":"salt \u0026","ESO DET GAIN":2.5,"LAST":"end ","COMMENT":"  first\nsecond","HISTORY":"made"}`
+		`"LONG":"this is a long value, which continues","AMP":"salt \u0026","ESO DET GAIN":2.5,"LAST":"end ","COMMENT":"  first\nsecond","HISTORY":"made"}`
 	if string(got) != want || err != nil {
 		t.Errorf("%s\nwant %s\n%v", got, want, err)
 	}

@@ -35,7 +35,7 @@ func Matches(f *scan.File) bool {
 
 // Scan returns an array for every parameter on every type of level, such as "t_isobaric".
 // It has the axes number (of a member of an ensemble), time (to which forecasts refer),
-// step and level, as far as they vary, and then those of the grid. Values that do not
+// step and level, those that vary, and then those of the grid. Values that do not
 // vary are attributes.
 //
 // Arrays also differ in their grid, and in what their values are statistics of. If a

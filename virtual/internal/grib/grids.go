@@ -84,7 +84,7 @@ func coordinate(name, units string) (list scan.Attributes) {
 }
 
 // corners returns the coordinates of the first and the last point (template 3.0, octets
-// 39 to 63). Longitudes go on beyond 360 where a grid crosses the meridian.
+// 39 to 63). Longitudes continue beyond 360 where a grid crosses the meridian.
 func corners(s []byte, scanning byte) (lat, lon [2]float64) {
 	unit := 1e6 // parts of a degree
 	const missing = 1<<32 - 1
@@ -391,7 +391,7 @@ func (m *message) origin(process byte) origin {
 	return origin{process, m.identity[11], m.identity[19], m.identity[20]}
 }
 
-// kind returns the origin as far as it tells arrays apart: all analyses and forecasts,
+// kind returns what of the origin tells arrays apart: all analyses and forecasts,
 // and codes that say nothing, are of one kind.
 func (o origin) kind() origin {
 	for i := range o {

@@ -16,7 +16,7 @@ type chunks struct {
 	*reader
 	layout  *layout
 	shape   []int64
-	most    []int64 // as far as the array may grow, or undefined
+	most    []int64 // the largest extents, or undefined
 	count   []int64 // of chunks along every axis
 	whole   int64   // bytes of a chunk that no filter has encoded
 	filters int

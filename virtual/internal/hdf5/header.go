@@ -33,7 +33,7 @@ const (
 // The flags of messages.
 const (
 	flagShared = 1 << 1
-	flagNeeded = 1 << 7 // a reader who does not know the message must not go on
+	flagNeeded = 1 << 7 // a reader who does not know the message must not continue
 )
 
 // message is a message of an object header.

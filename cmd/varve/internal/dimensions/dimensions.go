@@ -5,6 +5,7 @@ package dimensions
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"path"
@@ -19,8 +20,14 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/access"
+	"varve.dev/zarr/internal/failure"
 )
+
+// CheckShape returns an error that names the array if it would differ in length, with the
+// given shape, from other arrays of its group along a shared dimension.
+func CheckShape(ctx context.Context, a *zarr.Array, shape []int64) error {
+	return failure.On(a, "check dimensions", a.Core().CheckDimensions(ctx, shape))
+}
 
 // CheckAgree returns an error if an array with the given shape would differ in length
 // from other arrays of its group along a shared dimension.
@@ -28,11 +35,7 @@ func CheckAgree(c *growth.Change, cmd *cobra.Command, a *zarr.Array, shape []int
 	if *c.Alone || len(shape) != a.Rank() {
 		return nil // the library refuses another rank
 	}
-	err := access.CheckDimensions(cmd.Context(), a, shape)
-	var e *zarr.Error
-	if errors.As(err, &e) {
-		err = e.Err // the error is about the node that the user named
-	}
+	err := a.Core().CheckDimensions(cmd.Context(), shape) // about the node that the user named
 	var axis *grid.AxisError
 	// For resize, the command that changes all arrays is known.
 	if cmd.Name() == "resize" && errors.As(err, &axis) {

@@ -76,7 +76,7 @@ func (c Counts) String() string {
 // have: into free ones, and into others as told.
 //
 // It refuses before it writes. A command that was stopped and is repeated finds what it
-// has written, and goes on.
+// has written, and continues.
 func Merge(cmd *cobra.Command, have *Labels, there []PlanePlace, source string, targets []Target, on On) (c Counts, err error) {
 	// Look at all targets before any is written: planes are refused in all arrays or in
 	// none.

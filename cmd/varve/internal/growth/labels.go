@@ -35,7 +35,7 @@ type Labels struct {
 	written   []int64          // cells with a value, in order
 	direction float64          // 1 if values rise, -1 if they fall, 0 if they do neither
 	step      float64          // from one cell to the next, 0 if they differ
-	disorder  string           // of the first two labels that neither go on nor turn back; "" for none
+	disorder  string           // of the first two labels that neither continue nor turn back; "" for none
 }
 
 // ReadLabels reads a coordinate of one axis.
@@ -311,9 +311,9 @@ func (l *Labels) before(elem []byte, direction float64) int64 {
 	return l.written[k]
 }
 
-// directionWith returns the direction in which new labels go on, which is the given one
-// if the present labels have none. The first ones define it: they rise, unless they fall
-// all the way.
+// directionWith returns the direction in which new labels continue, which is the given
+// one if the present labels have none. The first ones define it: they rise, unless they
+// fall all the way.
 func (l *Labels) directionWith(more element.Values, given float64) float64 {
 	switch {
 	case l.subtract == nil || len(l.written) > 1:

@@ -203,7 +203,7 @@ func (r *recount) element(dst, src []byte) error {
 	return err
 }
 
-// distance returns how far moments are apart, as far as that matters.
+// distance returns how far moments are apart, up to what matters.
 func distance(a, b calendar.Instant) time.Duration {
 	return time.Duration(math.Min(math.Abs(float64(a.Day-b.Day)*float64(24*time.Hour)+float64(a.Nano-b.Nano)), 1e18))
 }

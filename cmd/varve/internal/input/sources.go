@@ -55,8 +55,8 @@ func Sources(args []string) ([]string, error) {
 }
 
 // Matches returns the files and nodes that match a pattern, in natural order: the order
-// of files is that of their planes, and day-9 comes before day-10. The pattern may go on
-// with a node in files of other formats and in manifests, as in days/*.nc/t2m.
+// of files is that of their planes, and day-9 comes before day-10. The pattern may
+// continue with a node in files of other formats and in manifests, as in days/*.nc/t2m.
 func Matches(pattern string) ([]string, error) {
 	found, err := filepath.Glob(pattern)
 	for above, below := pattern, ""; err == nil && len(found) == 0; {
@@ -260,8 +260,8 @@ func AddAppended(cmd *cobra.Command, err error, done []File, all []string) error
 }
 
 // AppendedBefore adds to an error how many of all files were appended before it, with the
-// name of the last one, and the command that goes on with the arguments that are left. In
-// a dry run it adds how many would have been appended.
+// name of the last one, and the command that continues with the arguments that are left.
+// In a dry run it adds how many would have been appended.
 func AppendedBefore(cmd *cobra.Command, err error, done int, all, last string, left []string) error {
 	if session.IsDryRun(cmd) {
 		return failure.Leftover(err, "dry run, nothing was changed: %d of %s, up to %s, would be appended before that", done, all, last)
@@ -288,7 +288,7 @@ func AppendedBefore(cmd *cobra.Command, err error, done int, all, last string, l
 	if done == 1 {
 		first = fmt.Sprintf("the first of %s is", all)
 	}
-	return failure.Leftover(err, "%s already appended, up to %s, and nothing of the others: %s goes on with them%s", first, last, line, flags)
+	return failure.Leftover(err, "%s already appended, up to %s, and nothing of the others: %s continues with them%s", first, last, line, flags)
 }
 
 // mostLeft bounds the arguments of a command in a message.

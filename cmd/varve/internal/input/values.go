@@ -40,7 +40,7 @@ type Values struct {
 	Shape        []int64                     // nil for raw data
 	Total        int64                       // bytes in memory; -1 if unknown before the end
 	consumed     int64                       // bytes read so far
-	Whole        bool                        // the length is right, as far as the system knows
+	Whole        bool                        // the length is right, if the system knows it
 	Name         string                      // of the file
 	Reader       io.Reader
 	isSwapped    bool     // not in host byte order
@@ -151,7 +151,7 @@ func (v *Values) Secure(cmd *cobra.Command, to *zarr.Array) error {
 	return err
 }
 
-// isSameArray reports whether two arrays are the same, perhaps under two names, as far as
+// isSameArray reports whether two arrays are the same, perhaps under two names, if
 // their stores tell.
 func isSameArray(a, b *zarr.Array) (bool, error) {
 	s, t := a.Location().Store(), b.Location().Store()

@@ -122,7 +122,7 @@ func (m *moments) isDecreasing(e grid.Interval) bool {
 }
 
 // isWhole reports whether the elements are all those of their months: no element of the
-// first and the last month is outside, and none is missing as far as the ends of the axis
+// first and the last month is outside, and none is missing that the ends of the axis
 // tell.
 func (m *moments) isWhole(e grid.Interval, first, last calendar.Date) bool {
 	// Compare with the elements on both sides. At an end of the axis there is none, so

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/cached"
 	"varve.dev/zarr/store/httpstore"
@@ -91,7 +92,7 @@ func remoteArguments(cmd *cobra.Command, args []string) []string {
 	ctx, shown := cmd.Context(), slices.Clone(args)
 	for i, arg := range args {
 		// The context keeps the credentials for the requests.
-		ctx, shown[i] = httpstore.Conceal(ctx, arg)
+		ctx, shown[i] = driver.Conceal(ctx, arg)
 	}
 	var opt httpstore.Options
 	opt.PrivateRedirects, _ = cmd.Flags().GetBool(lanFlag)
@@ -136,7 +137,7 @@ func openCache(cmd *cobra.Command) error {
 	case text == "":
 		return failure.BadUsage("--%s needs a folder", cacheFlag)
 	case strings.Contains(text, "://"):
-		return failure.BadUsage("--%s %s: a cache is a folder of this machine, because it saves requests to stores; give the path of a folder", cacheFlag, phrase.Word(httpstore.Redact(text)))
+		return failure.BadUsage("--%s %s: a cache is a folder of this machine, because it saves requests to stores; give the path of a folder", cacheFlag, phrase.Word(driver.Redact(text)))
 	}
 	age, _ := flagtext.DurationOf(cmd.Flag(cacheAgeFlag))
 	c, err := cached.Open(dir.Value.String(), cmp.Or(size.bytes, defaultCache))

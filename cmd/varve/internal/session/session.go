@@ -22,10 +22,10 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/httpstore"
 )
 
 // Flags defines the flags that all commands share.
@@ -147,7 +147,7 @@ func Writing(cmd *cobra.Command) *zarr.Options {
 
 // WithoutSecrets returns an argument without credentials.
 func WithoutSecrets(arg string) string {
-	_, shown := httpstore.Conceal(context.Background(), arg)
+	_, shown := driver.Conceal(context.Background(), arg)
 	return shown
 }
 

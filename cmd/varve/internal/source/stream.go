@@ -20,7 +20,7 @@ import (
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
-	"varve.dev/zarr/internal/placement"
+	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/selection"
 )
 
@@ -192,7 +192,7 @@ func (s *Source) Slab(least int64) int64 {
 	if s.Decoding != nil { // decoded elements are in memory, too
 		most /= 1 + (element.Width(s.Type)+element.Width(s.Stored)-1)/element.Width(s.Stored)
 	}
-	chunk, layer := placement.Layer(s.Selection, Finest(s.Array), element.Width(s.Stored))
+	chunk, layer := (*subset.Elements)(s.Selection).Layer(Finest(s.Array), element.Width(s.Stored))
 	if layer <= most || chunk == layer && s.Decoding == nil && chunk <= coding.DefaultChunk {
 		return max(least, layer)
 	}
@@ -232,7 +232,7 @@ func SlabToWrite(limit int64, a *zarr.Array, r *selection.Resolved, t dtype.Type
 	if limit <= 0 {
 		limit = coding.DefaultChunk
 	}
-	chunk, layer := placement.Layer(r, Finest(a), element.Width(t))
+	chunk, layer := (*subset.Elements)(r).Layer(Finest(a), element.Width(t))
 	switch {
 	case layer <= min(limit, budget.Most()):
 		return max(slab, layer)

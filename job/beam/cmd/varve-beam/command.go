@@ -44,7 +44,7 @@ and their credentials at the same locations as this command.
     --environment_type=EXTERNAL --environment_config=localhost:15001
   varve-beam s3://bucket/p.json -- --runner=dataflow --project=P --region=R --staging_location=gs://B/S
 
-If the pipeline fails, the same command goes on where it was.
+If the pipeline fails, the same command continues where it was.
 
 Flags:
 `
@@ -152,7 +152,7 @@ func (c *command) execute(ctx context.Context, out, notes io.Writer) error {
 // explain says how far a pipeline came that has failed.
 func (c *command) explain(ctx context.Context, w *job.Worker, notes io.Writer) {
 	if s, err := w.Status(context.WithoutCancel(ctx)); err == nil {
-		fmt.Fprintf(notes, "the pipeline has failed: %s; the same command goes on\n", progressText(s))
+		fmt.Fprintf(notes, "the pipeline has failed: %s; the same command continues\n", progressText(s))
 	}
 }
 

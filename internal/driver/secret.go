@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package httpstore
+package driver
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 // concealed is a URL with secrets and its text for display.
 type concealed struct {
 	shown, real string
-	next        *concealed
+	after       *concealed
 }
 
 // concealedKey is the context key of [Conceal].
@@ -53,7 +53,7 @@ func Reveal(ctx context.Context, location string) string {
 	if inBucket(location) {
 		return withOptions(c, location)
 	}
-	for ; c != nil; c = c.next {
+	for ; c != nil; c = c.after {
 		rest, ok := strings.CutPrefix(location, c.shown)
 		if ok && (rest == "" || rest[0] == '/') && (found == nil || len(c.shown) > len(found.shown)) {
 			found = c
@@ -94,7 +94,7 @@ func withOptions(c *concealed, location string) string {
 	}
 	var found *concealed
 	most := 0
-	for bucket := bucketOf(location); c != nil; c = c.next {
+	for bucket := bucketOf(location); c != nil; c = c.after {
 		if bucketOf(c.shown) != bucket {
 			continue
 		}
@@ -119,4 +119,55 @@ func common(shown, location string) (n int) {
 		return 2*n + 1
 	}
 	return 2 * n
+}
+
+// Redact returns a URL without user, password, query and fragment, for messages. If the
+// URL cannot be parsed, Redact cuts it at the first sign of one of these.
+func Redact(location string) string {
+	u, err := url.Parse(location)
+	// Package url would leave out the slashes of a URL that names nothing. Special
+	// characters in a password can make one malformed. Cut these by their delimiters.
+	if err != nil || u.Opaque != "" || u.Host == "" && u.Path == "" && u.User == nil {
+		scheme, rest, found := strings.Cut(location, "://")
+		if !found {
+			scheme, rest = "", location
+		}
+		if i := strings.IndexAny(rest, "?#"); i >= 0 {
+			rest = rest[:i]
+		}
+		// A password may contain '@' too.
+		rest = rest[strings.LastIndexByte(rest, '@')+1:]
+		if !found {
+			return rest
+		}
+		return scheme + "://" + rest
+	}
+	u.User, u.RawQuery, u.ForceQuery, u.Fragment, u.RawFragment = nil, "", false, "", ""
+	return u.String()
+}
+
+// Split cuts a URL after the first path segment whose name ends in suffix. It returns the
+// URL up to there, with the query, and the unescaped rest without slashes around it. A
+// URL without such a segment is returned unchanged.
+func Split(location, suffix string) (root, rest string) {
+	u, err := url.Parse(location)
+	if err != nil {
+		return location, ""
+	}
+	escaped, at := u.EscapedPath(), 0
+	for segment := range strings.SplitAfterSeq(escaped, "/") {
+		at += len(segment)
+		name, err := url.PathUnescape(strings.TrimSuffix(segment, "/"))
+		// The suffix alone is not a name.
+		if err != nil || !strings.HasSuffix(name, suffix) || name == suffix {
+			continue
+		}
+		u.RawPath = strings.TrimSuffix(escaped[:at], "/")
+		rest, restErr := url.PathUnescape(strings.Trim(escaped[at:], "/"))
+		if u.Path, err = url.PathUnescape(u.RawPath); err != nil || restErr != nil {
+			break
+		}
+		return u.String(), rest
+	}
+	return location, ""
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package selection
+package subset
 
 import (
 	"math"
@@ -31,7 +31,7 @@ type plan struct {
 
 // planAxis visits the chunks along one axis.
 type planAxis struct {
-	want  axis
+	want  Axis
 	cut   grid.Axis
 	chunk int64
 	start int64 // first element of the chunk
@@ -40,9 +40,9 @@ type planAxis struct {
 	taken int64 // selected elements before the piece
 }
 
-// newPlan returns a plan for reading r chunk by chunk. r must be resolved for the shape
+// NewPlan returns a plan for reading r chunk by chunk. r must be resolved for the shape
 // of g.
-func newPlan(r *Resolved, g *grid.Grid) *plan {
+func NewPlan(r *Elements, g *grid.Grid) strided.Plan {
 	p := &plan{grid: g, windows: r.windows, mask: r.mask, points: r.parts, pointed: r.parts != nil}
 	switch {
 	case r.points != nil:
@@ -88,7 +88,7 @@ func (p *plan) fill(v *strided.Visit) {
 	for i := range p.axes {
 		a := &p.axes[i]
 		v.Chunk[i], v.Count[i] = a.chunk, a.count
-		v.Start[i], v.Step[i], v.Place[i] = a.from, a.want.step, a.taken
+		v.Start[i], v.Step[i], v.Place[i] = a.from, a.want.Step, a.taken
 		if p.lists {
 			v.Lists[i] = strided.List{}
 		}
@@ -105,7 +105,7 @@ func (p *plan) advance() bool {
 		p.started = true
 		for i := range p.axes {
 			// An axis without selected elements makes the whole selection empty.
-			if p.axes[i].want.count == 0 {
+			if p.axes[i].want.Count == 0 {
 				return false
 			}
 			p.axes[i].moveTo(0)
@@ -114,7 +114,7 @@ func (p *plan) advance() bool {
 	}
 	for i := len(p.axes) - 1; i >= 0; i-- {
 		// Advance the last axis that has another piece, and restart those after it.
-		if a := &p.axes[i]; a.taken+a.count < a.want.count {
+		if a := &p.axes[i]; a.taken+a.count < a.want.Count {
 			a.moveTo(a.taken + a.count)
 			return true
 		}
@@ -136,12 +136,12 @@ func (a *planAxis) moveTo(taken int64) {
 		a.taken, a.start, a.count = taken, cell.Start, l.CountUntil(taken, cell.Start+cell.Logical)
 		return
 	}
-	element := a.want.start + taken*a.want.step
+	element := a.want.Start + taken*a.want.Step
 	chunk, within, _ := a.cut.Locate(element)
 	cell, _ := a.cut.Cell(chunk)
 	// inChunk is the number of steps from element to the end of the chunk.
-	inChunk := (cell.Logical-within-1)/a.want.step + 1
-	a.taken, a.chunk, a.from, a.count = taken, chunk, within, min(inChunk, a.want.count-taken)
+	inChunk := (cell.Logical-within-1)/a.want.Step + 1
+	a.taken, a.chunk, a.from, a.count = taken, chunk, within, min(inChunk, a.want.Count-taken)
 }
 
 // Seeks reports whether Seek may be called: the plan takes whole elements, and
@@ -170,10 +170,10 @@ func (a *planAxis) seek(chunk int64) bool {
 	taken := int64(0)
 	if l := a.want.list; l != nil {
 		taken = l.CountUntil(0, cell.Start)
-	} else if ahead := cell.Start - a.want.start; ahead > 0 {
-		taken = (ahead-1)/a.want.step + 1
+	} else if ahead := cell.Start - a.want.Start; ahead > 0 {
+		taken = (ahead-1)/a.want.Step + 1
 	}
-	if taken >= a.want.count {
+	if taken >= a.want.Count {
 		return false
 	}
 	// Steps may skip the chunk, so moveTo may end in a later one.
@@ -258,17 +258,17 @@ func (p *plan) Chunks() int64 {
 
 // chunks returns an upper bound for the number of chunks touched along the axis.
 func (a planAxis) chunks() (n int64) {
-	if a.want.count == 0 {
+	if a.want.Count == 0 {
 		return 0
 	}
 	if a.want.list == nil {
 		first, _, _ := a.cut.Locate(a.want.first())
 		last, _, _ := a.cut.Locate(a.want.last())
-		return min(a.want.count, last-first+1)
+		return min(a.want.Count, last-first+1)
 	}
 	// a is a copy: counting does not move the plan.
 	a.taken, a.count = 0, 0
-	for taken := int64(0); taken < a.want.count; taken += a.count {
+	for taken := int64(0); taken < a.want.Count; taken += a.count {
 		a.moveTo(taken)
 		n++
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package zarr
+package array
 
 import (
 	"bytes"
@@ -13,71 +13,44 @@ import (
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
 
 // Indices mean elements of one state of an array. After another process has dropped or
 // inserted a range, the same indices mean other elements. So a call that is given indices
 // begins with the state in which they were resolved, and looks at newer ones by
-// [Array.fresh], which refuses those with another numbering.
+// [Array.LookUnmoved], which refuses those with another numbering.
 
-// errMoved is the conflict of a call whose array got or lost planes meanwhile. errCopied
+// ErrMoved is the conflict of a call whose array got or lost planes meanwhile. errCopied
 // is that of an array of which only a copy of the document was read, in consolidated
 // metadata: to open it again in the same way may meet the same copy.
-var errMoved, errCopied error = movedError{}, movedError{copied: true}
+var ErrMoved, errCopied error = movedError{}, movedError{copied: true}
 
 // movedError is final: a retry meets it again.
 type movedError struct{ copied bool }
 
 func (e movedError) Error() string {
 	if e.copied {
-		return ErrConflict.Error() + ": elements were dropped or inserted, and the array was opened by a copy of its document, in the consolidated metadata of a group, " +
+		return store.ErrConflict.Error() + ": elements were dropped or inserted, and the array was opened by a copy of its document, in the consolidated metadata of a group, " +
 			"that may be older; open the array by its own path, or consolidate the group again (Group.Consolidate) and open it again"
 	}
-	return ErrConflict.Error() + ": another program has dropped or inserted elements meanwhile, or, in a store without locks, less than 2 seconds before, " +
+	return store.ErrConflict.Error() + ": another program has dropped or inserted elements meanwhile, or, in a store without locks, less than 2 seconds before, " +
 		"so that the selected ones may be others; open the array again, and select again"
 }
 
-// Is reports whether target is [ErrConflict] or [errMoved].
-func (movedError) Is(target error) bool { return target == ErrConflict || target == errMoved }
+// Is reports whether target is [store.ErrConflict] or [ErrMoved].
+func (movedError) Is(target error) bool { return target == store.ErrConflict || target == ErrMoved }
 
 // Final marks the error as a [publish.Final].
 func (movedError) Final() {}
 
-// movedSince returns the error of a call that selected elements of s, if they have other
+// MovedSince returns the error of a call that selected elements of s, if they have other
 // indices by now.
-func movedSince(s *snapshot.Array) error {
+func MovedSince(s *snapshot.Array) error {
 	if s.Copy != nil {
 		return errCopied
 	}
-	return errMoved
-}
-
-// target is a selection, and the state of the array whose elements it means.
-type target struct {
-	*Array
-	at  *snapshot.Array
-	sel selection.Selection
-}
-
-// target returns what a selection means now.
-func (a *Array) target(sel selection.Selection) target { return target{a, a.state.Load(), sel} }
-
-// part returns a part of the selected elements.
-func (t target) part(sel selection.Selection) target {
-	t.sel = sel
-	return t
-}
-
-// current returns the state of the array, or [errMoved] if elements have other indices
-// there.
-func (t target) current() (*snapshot.Array, error) {
-	s := t.state.Load()
-	if s.Numbering != t.at.Numbering {
-		return nil, movedSince(t.at)
-	}
-	return s, nil
+	return ErrMoved
 }
 
 // number gives next, a newer state than s, the numbering of s, or another one if elements

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package selection
+package subset
 
 import (
 	"iter"
@@ -16,11 +16,11 @@ import (
 // selects elements of one chunk from the array. to selects the places where these go
 // from the block that r makes. Both have the same shape: that of a part of the block,
 // or one axis of points.
-func (r *Resolved) Pieces(g *grid.Grid) iter.Seq2[*Resolved, *Resolved] {
-	return func(yield func(from, to *Resolved) bool) {
-		p := &pieces{Resolved: r, shape: r.Shape(), cell: grid.NewChunk(g.Rank())}
+func (r *Elements) Pieces(g *grid.Grid) iter.Seq2[*Elements, *Elements] {
+	return func(yield func(from, to *Elements) bool) {
+		p := &pieces{Elements: r, shape: r.Shape(), cell: grid.NewChunk(g.Rank())}
 		v := strided.NewVisit(g.Rank())
-		for plan := newPlan(r, g); plan.Next(v); {
+		for plan := NewPlan(r, g); plan.Next(v); {
 			g.Cell(v.Chunk, p.cell)
 			if !yield(p.piece(v)) {
 				return
@@ -30,20 +30,20 @@ func (r *Resolved) Pieces(g *grid.Grid) iter.Seq2[*Resolved, *Resolved] {
 }
 
 type pieces struct {
-	*Resolved
+	*Elements
 	shape []int64 // of the block
 	cell  *grid.Chunk
 }
 
-func (p *pieces) piece(v *strided.Visit) (from, to *Resolved) {
+func (p *pieces) piece(v *strided.Visit) (from, to *Elements) {
 	if v.Picks != nil && v.Picks.Points != nil {
 		return p.ofPoints(v.Picks.Points)
 	}
 	// Keep the fields and the order of axes of the whole selection.
-	f := *p.Resolved
+	f := *p.Elements
 	f.count, f.axes = v.Len(), slices.Clone(p.axes)
-	to = &Resolved{source: p.shape, count: f.count}
-	places := make([]axis, len(p.axes))
+	to = &Elements{source: p.shape, count: f.count}
+	places := make([]Axis, len(p.axes))
 	for i := range p.axes {
 		f.axes[i], places[i] = p.along(v, i)
 	}
@@ -54,14 +54,14 @@ func (p *pieces) piece(v *strided.Visit) (from, to *Resolved) {
 }
 
 // along returns the elements of a visit along an axis, and their places in the block.
-func (p *pieces) along(v *strided.Visit, i int) (from, to axis) {
+func (p *pieces) along(v *strided.Visit, i int) (from, to Axis) {
 	a := p.axes[i]
 	if a.list == nil {
-		from = axis{v.Start[i] + p.cell.Start[i], a.step, v.Count[i], a.flip, a.drop, nil}
-		to = axis{start: v.Place[i], step: 1, count: v.Count[i]}
+		from = Axis{v.Start[i] + p.cell.Start[i], a.Step, v.Count[i], a.Flip, a.Drop, nil}
+		to = Axis{Start: v.Place[i], Step: 1, Count: v.Count[i]}
 		// A visit counts places forwards, the block backwards.
-		if a.flip {
-			to.start = a.count - to.start - to.count
+		if a.Flip {
+			to.Start = a.Count - to.Start - to.Count
 		}
 		return from, to
 	}
@@ -72,16 +72,16 @@ func (p *pieces) along(v *strided.Visit, i int) (from, to axis) {
 	for k, place := range places {
 		given[k] = a.list.given[place]
 	}
-	return axisOf(given), axisOf(places)
+	return ListAxis(given), ListAxis(places)
 }
 
-func (p *pieces) ofPoints(list []strided.Point) (from, to *Resolved) {
+func (p *pieces) ofPoints(list []strided.Point) (from, to *Elements) {
 	n := int64(len(list))
 	rank := len(p.source)
 	of := func(rank int) *points {
-		o := &points{shape: []int64{n}, coords: make([]coords, rank)}
+		o := &points{shape: []int64{n}, coords: make([]Coords, rank)}
 		for i := range o.coords {
-			o.coords[i] = coords{data: make([]int64, n), strides: []int64{1}}
+			o.coords[i] = Coords{Data: make([]int64, n), Strides: []int64{1}}
 		}
 		return o
 	}
@@ -92,9 +92,9 @@ func (p *pieces) ofPoints(list []strided.Point) (from, to *Resolved) {
 	}
 	f.measure()
 	t.measure()
-	out := *p.Resolved
+	out := *p.Elements
 	out.mask, out.points, out.count = nil, f, n
-	return &out, &Resolved{source: p.shape, points: t, count: n}
+	return &out, &Elements{source: p.shape, points: t, count: n}
 }
 
 // unravel sets point k to the element with the given number in C order within a block.
@@ -105,7 +105,7 @@ func unravel(p *points, k int, number int64, shape, start []int64) {
 		if start != nil {
 			at += start[i]
 		}
-		p.coords[i].data[k] = at
+		p.coords[i].Data[k] = at
 		number /= shape[i]
 	}
 }
@@ -114,13 +114,13 @@ func unravel(p *points, k int, number int64, shape, start []int64) {
 func (p *points) measure() {
 	for i := range p.coords {
 		c := &p.coords[i]
-		c.least, c.most = slices.Min(c.data), slices.Max(c.data)
+		c.Least, c.Most = slices.Min(c.Data), slices.Max(c.Data)
 	}
 }
 
-// scatter copies a block with the shape of the selection to the selected elements of dst.
+// Scatter copies a block with the shape of the selection to the selected elements of dst.
 // dst is an array of the shape that the selection was resolved for.
-func (r *Resolved) scatter(dst, src strided.View) error {
+func (r *Elements) Scatter(dst, src strided.View) error {
 	if r.count == 0 {
 		return nil
 	}
@@ -129,11 +129,11 @@ func (r *Resolved) scatter(dst, src strided.View) error {
 	if err != nil {
 		return err
 	}
-	src = r.place(src)
+	src = r.Place(src)
 	dst.Heap = nil // references are copied as they are
 	rank := len(r.source)
 	v := strided.NewVisit(rank)
-	for plan := newPlan(r, g); plan.Next(v); {
+	for plan := NewPlan(r, g); plan.Next(v); {
 		to, from := v.InChunk(dst, make([]int64, rank)), v.InBlock(src, make([]int64, rank))
 		if v.Picks == nil {
 			strided.Copy(to, from)
@@ -145,8 +145,8 @@ func (r *Resolved) scatter(dst, src strided.View) error {
 }
 
 // Part returns the selection of those elements whose places lie within the box. The box
-// has the axes of [Resolved.FullShape].
-func (r *Resolved) Part(places grid.Box) *Resolved {
+// has the axes of [Elements.FullShape].
+func (r *Elements) Part(places grid.Box) *Elements {
 	o := *r
 	o.count = 1
 	for _, in := range places {
@@ -158,7 +158,7 @@ func (r *Resolved) Part(places grid.Box) *Resolved {
 	case r.points != nil:
 		o.points = r.points.part(places)
 	default:
-		o.axes = make([]axis, len(r.axes))
+		o.axes = make([]Axis, len(r.axes))
 		for i, in := range places {
 			to := r.axis(i)
 			o.axes[to] = r.axes[to].part(in)
@@ -168,25 +168,25 @@ func (r *Resolved) Part(places grid.Box) *Resolved {
 }
 
 // part returns the axis of the places in the interval.
-func (a axis) part(in grid.Interval) axis {
+func (a Axis) part(in grid.Interval) Axis {
 	switch {
 	case a.list != nil:
-		return axisOf(a.list.given[in.Start:in.Stop])
-	case a.flip:
-		a.start += (a.count - in.Stop) * a.step
+		return ListAxis(a.list.given[in.Start:in.Stop])
+	case a.Flip:
+		a.Start += (a.Count - in.Stop) * a.Step
 	default:
-		a.start += in.Start * a.step
+		a.Start += in.Start * a.Step
 	}
-	a.count = in.Len()
+	a.Count = in.Len()
 	return a
 }
 
 // part returns the points at the places in the box.
 func (p *points) part(in grid.Box) *points {
-	o := &points{shape: in.Shape(), coords: make([]coords, len(p.coords))}
+	o := &points{shape: in.Shape(), coords: make([]Coords, len(p.coords))}
 	for i, c := range p.coords {
 		for k, at := range in {
-			c.off += at.Start * c.strides[k]
+			c.off += at.Start * c.Strides[k]
 		}
 		o.coords[i] = c
 	}
@@ -195,7 +195,7 @@ func (p *points) part(in grid.Box) *points {
 
 // slabs cuts a selected block into boxes of places.
 type slabs struct {
-	*Resolved
+	*Elements
 	grids []*grid.Grid
 	shape []int64
 }
@@ -204,8 +204,8 @@ type slabs struct {
 // selected block. A slab has at most limit bytes, for elements of size bytes, but at
 // least one element. It ends at a chunk boundary if possible, so that few chunks are
 // touched twice. If a chunk is longer than a slab, it ends at a boundary of a grid of
-// inner chunks, if one is given. The boxes have the axes of [Resolved.FullShape].
-func (r *Resolved) Slabs(g *grid.Grid, size, limit int64, inner ...*grid.Grid) iter.Seq[grid.Box] {
+// inner chunks, if one is given. The boxes have the axes of [Elements.FullShape].
+func (r *Elements) Slabs(g *grid.Grid, size, limit int64, inner ...*grid.Grid) iter.Seq[grid.Box] {
 	s := &slabs{r, append([]*grid.Grid{g}, inner...), r.FullShape()}
 	return func(yield func(grid.Box) bool) {
 		if r.count == 0 {
@@ -256,7 +256,7 @@ func (s *slabs) stop(axis int, start, most int64) int64 {
 	}
 	for _, g := range s.grids {
 		// Go back to the boundary, unless the slab would then be empty.
-		if back := s.placesBefore(g, s.Resolved.axis(axis), stop); stop-back > start {
+		if back := s.placesBefore(g, s.Elements.axis(axis), stop); stop-back > start {
 			return stop - back
 		}
 	}
@@ -272,11 +272,11 @@ func (s *slabs) placesBefore(g *grid.Grid, axis int, place int64) int64 {
 	case !ok || a.list != nil:
 		return 0
 	// Backwards, the places before this one lie at the end of the chunk.
-	case a.flip:
+	case a.Flip:
 		cell, _ := g.Axis(axis).Cell(chunk)
 		within = cell.Logical - 1 - within
 	}
-	return within / a.step
+	return within / a.Step
 }
 
 // advance moves the box to the next slab. It returns false after the last.
@@ -300,7 +300,7 @@ func (s *slabs) advance(box grid.Box, cut int) bool {
 	return false
 }
 
-// layer returns two sizes in bytes, for elements of size bytes. chunk is the size of the
+// Layer returns two sizes in bytes, for elements of size bytes. chunk is the size of the
 // selected elements in the longest touched chunk. layer is the size that a slab must have
 // at least, if it ends at chunk boundaries, so that no chunk is touched by two slabs. It
 // spans one chunk along the first axis where chunks are longer than one element, and all
@@ -308,7 +308,7 @@ func (s *slabs) advance(box grid.Box, cut int) bool {
 //
 // Sizes that overflow are the largest int64. Points and masks have no such slabs: both
 // sizes are 0.
-func (r *Resolved) layer(g *grid.Grid, size int64) (chunk, layer int64) {
+func (r *Elements) Layer(g *grid.Grid, size int64) (chunk, layer int64) {
 	if r.axes == nil || r.points != nil || r.mask != nil || r.count == 0 {
 		return 0, 0
 	}
@@ -321,7 +321,7 @@ func (r *Resolved) layer(g *grid.Grid, size int64) (chunk, layer int64) {
 		edge := g.Axis(to).Longest(touched[to])
 		if a.list == nil {
 			// A step selects only some elements of a chunk.
-			edge = (edge-1)/a.step + 1
+			edge = (edge-1)/a.Step + 1
 		}
 		edge = max(1, min(edge, n))
 		chunk = cappedProduct(chunk, edge)
