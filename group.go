@@ -92,9 +92,9 @@ func (m Member) Name() string { return m.Path[strings.LastIndexByte(m.Path, '/')
 // Members opens up to [Options.Concurrency] nodes at once, slightly ahead of the
 // sequence. A node that exists but cannot be opened is a Member with an Err. An error of
 // the store, or of ctx, ends the sequence. Below the group, a directory that may not be
-// read yields an error and the Path, and the sequence continues. Where a directory has names that cannot be
-// used ([store.UnusableError]), Members yields that error after the members of the
-// directory, and continues.
+// read yields an error and the Path, and the sequence continues. Where a directory has
+// names that cannot be used ([store.UnusableError]), Members yields that error after the
+// members of the directory, and continues.
 func (g *Group) Members(ctx context.Context, deep bool) iter.Seq2[Member, error] {
 	if c := g.doc.Consolidated; c != nil {
 		return g.consolidated(ctx, c, deep)

@@ -246,7 +246,7 @@ func (c *comparer) arrays(ctx context.Context, path string, a, b *zarr.Array) er
 	c.Elements += counts.Elements
 	c.Alike += counts.Alike
 	if counts.Unread > 0 {
-		c.Unread = append(c.Unread, Unread{Path: path, Chunks: counts.Unread, Err: inner.Fail("compare", counts.First)})
+		c.Unread = append(c.Unread, Unread{Path: path, Chunks: counts.Unread, Err: failure.On(a, "compare", counts.First)})
 	}
 	for _, r := range regions {
 		c.differ(Difference{Path: path, Kind: values, A: r.A, B: r.B, Region: r.Box, Count: r.Count, Largest: r.Largest, First: r.First})

@@ -53,8 +53,8 @@ x  2 elements differ in [3:5, 1], by 0.5 at most; the first is [3 1]: 1.5 and 2.
 	}
 }
 
-// TestDiffUnread compares groups with a damaged chunk and stale consolidated metadata: the
-// rest is compared, and both are named.
+// TestDiffUnread compares groups with a damaged chunk and stale consolidated metadata:
+// the rest is compared, and both are named.
 func TestDiffUnread(t *testing.T) {
 	a, b := t.TempDir()+"/a.zarr", t.TempDir()+"/b.zarr"
 	for _, name := range []string{"/x", "/y"} {
@@ -162,7 +162,7 @@ func TestDiffDamaged(t *testing.T) {
 					for _, command := range []string{"diff", "equal"} {
 						for _, order := range [][2]string{{sound, damaged}, {damaged, sound}} {
 							out, errs, status := execute(t, "", command, order[0], order[1])
-							// The documents count, and a note says that the copies do not agree.
+							// What is stored counts, and a note says so.
 							asStored := !consolidated || command == "diff" && strings.Contains(errs, "note: "+damaged+": ")
 							if asStored && damage.what == "no document" && status == 1 && strings.Contains(out+errs, "only in") {
 								continue // no error: there is no such node

@@ -107,8 +107,8 @@ func isDirectory(dir string) error {
 	return nil
 }
 
-// brokenLink returns an error if a path is, or leads through, a symbolic link whose target
-// is missing.
+// brokenLink returns an error if a path is, or leads through, a symbolic link whose
+// target is missing.
 func brokenLink(dir string) error {
 	for ; ; dir = filepath.Dir(dir) {
 		if target, err := os.Readlink(dir); err == nil {

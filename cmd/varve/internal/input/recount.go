@@ -126,8 +126,8 @@ func (r *recount) convert(dst, src []byte, first int64) error {
 	return nil
 }
 
-// truths sets dst to the booleans that the numbers 0 and 1 in src stand for. index returns
-// the index of one of them in the array, for errors.
+// truths sets dst to the booleans that the numbers 0 and 1 in src stand for. index
+// returns the index of one of them in the array, for errors.
 func (r *recount) truths(dst, src []byte, index func(i int) []int64) error {
 	for i, number := range src {
 		if number > 1 {
@@ -147,7 +147,7 @@ func indexAt(shape []int64, number int64) []int64 {
 	return index
 }
 
-// indexIn returns the index of an element by its number in C order within a box.
+// indexIn returns the index of an element by its number in C order in a box.
 func indexIn(box grid.Box, number int64) []int64 {
 	shape := make([]int64, len(box))
 	for i, in := range box {
