@@ -105,9 +105,9 @@ const mostFaults = 1000
 // are findings; after more than 100 such chunks in a row the check of an array ends. An
 // array that cannot be checked is an error if it is n itself, and a finding below a
 // group, as a folder that may not be read is. If a group cannot be listed completely, Run
-// returns both a report on the rest and an error. If the context ends, there is no report. If n is nil, or if
-// [Options.Parts] are not all parts of one check, the error wraps
-// [zarr.ErrInvalidArgument] and names a part that is missing.
+// returns both a report on the rest and an error. If the context ends, there is no
+// report. If n is nil, or if [Options.Parts] are not all parts of one check, the error
+// wraps [zarr.ErrInvalidArgument] and names a part that is missing.
 func Run(ctx context.Context, n zarr.Node, opt *Options) (*Report, error) {
 	o := opt.orDefault()
 	if err := o.gather(); err != nil {
