@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"runtime"
 	"strings"
@@ -90,9 +91,10 @@ func (m Member) Name() string { return m.Path[strings.LastIndexByte(m.Path, '/')
 //
 // Members opens up to [Options.Concurrency] nodes at once, slightly ahead of the
 // sequence. A node that exists but cannot be opened is a Member with an Err. An error of
-// the store, or of ctx, ends the sequence. Where a directory has names that cannot be
-// used ([store.UnusableError]), Members yields that error after the members of the
-// directory, and continues.
+// the store, or of ctx, ends the sequence. Below the group, a directory that may not be
+// read yields an error and the Path, and the sequence continues. Where a directory has
+// names that cannot be used ([store.UnusableError]), Members yields that error after the
+// members of the directory, and continues.
 func (g *Group) Members(ctx context.Context, deep bool) iter.Seq2[Member, error] {
 	if c := g.doc.Consolidated; c != nil {
 		return g.consolidated(ctx, c, deep)
@@ -121,12 +123,18 @@ func (g *Group) walk(ctx context.Context, dir store.Path, deep bool, yield func(
 		err = cmp.Or(aboveErr, err)
 	}
 	unusable := err
+	if errors.Is(err, fs.ErrPermission) && dir != g.path {
+		return yield(Member{Path: g.below(dir)}, g.fail("list", err))
+	}
 	if err != nil && !errors.Is(err, store.ErrUnusable) {
 		yield(Member{}, g.fail("list", err))
 		return false
 	}
 	open := func(i int) (entry, int) { return g.entry(ctx, dir, names[i]) }
 	goOn := parallel.Prefetch(len(names), g.ahead(), g.openers(), open, func(m entry) bool {
+		if ctx.Err() == nil && errors.Is(m.err, fs.ErrPermission) {
+			return yield(Member{Path: g.below(m.path)}, g.fail("list", m.err))
+		}
 		// Report the cancellation itself, not the failed request that it caused.
 		if err := cmp.Or(ctx.Err(), m.err); err != nil {
 			yield(Member{}, g.fail("list", err))
@@ -196,10 +204,15 @@ func (g *Group) unlisted(err error) error {
 	return fmt.Errorf("%w; it finds the members of a group by consolidated metadata, which this group does not have: consolidate it where it can be written (Group.Consolidate), or open an array by its full path", err)
 }
 
+// below returns a path relative to the group.
+func (g *Group) below(p store.Path) string {
+	return strings.TrimPrefix(strings.TrimPrefix(p.String(), g.path.String()), "/")
+}
+
 // member opens the node at p. ok is false if there is none. Errors of the node are in the
 // member; err is an error of the store.
 func (g *Group) member(ctx context.Context, p store.Path) (m Member, ok bool, err error) {
-	m.Path = strings.TrimPrefix(strings.TrimPrefix(p.String(), g.path.String()), "/")
+	m.Path = g.below(p)
 	n, err := g.hierarchy.open(ctx, p, g.options)
 	switch n := n.(type) {
 	case *Group:

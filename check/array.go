@@ -260,6 +260,11 @@ func (o *Options) runGroup(ctx context.Context, g *zarr.Group) (*Report, error) 
 	// store. The document of the group is already read, and may be long.
 	stale, bad := report.addGroup(ctx, g, "", g.Metadata())
 	for m, err := range consolidation.Members(ctx, g, stale, true) {
+		if err != nil && m.Path != "" && errors.Is(err, fs.ErrPermission) {
+			nodes[m.Path] = true // or a folder of another program; nobody can tell
+			report.Arrays = append(report.Arrays, &Array{Path: m.Path, Counts: Counts{Arrays: 1, Unchecked: 1}, Err: err})
+			continue
+		}
 		if err != nil {
 			bad = errors.Join(bad, err)
 			continue
@@ -290,14 +295,25 @@ func (o *Options) runGroup(ctx context.Context, g *zarr.Group) (*Report, error) 
 	for _, path := range groups {
 		bad = errors.Join(bad, report.findRemnants(ctx, g, path, nodes))
 	}
-	files, err := Temporary(ctx, g)
-	if err == nil {
-		report.Temporary = files
-	}
+	bad = errors.Join(bad, report.findTemporary(ctx, g))
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return report, errors.Join(bad, err)
+	return report, bad
+}
+
+// findTemporary lists the temporary files at and below a node. A folder that may not be
+// read ends the list. That is no error if a finding says so already.
+func (r *Report) findTemporary(ctx context.Context, n zarr.Node) error {
+	files, err := Temporary(ctx, n)
+	if err == nil {
+		r.Temporary = files
+	}
+	known := func(a *Array) bool { return a.Unread > 0 || errors.Is(a.Err, fs.ErrPermission) }
+	if errors.Is(err, fs.ErrPermission) && slices.ContainsFunc(r.Arrays, known) {
+		return nil
+	}
+	return err
 }
 
 // addGroup adds the findings about a group itself: stale consolidated metadata, and

@@ -104,10 +104,10 @@ const mostFaults = 1000
 // Damage is part of the report, not an error. Chunks and coordinates that cannot be read
 // are findings; after more than 100 such chunks in a row the check of an array ends. An
 // array that cannot be checked is an error if it is n itself, and a finding below a
-// group. If a group cannot be listed completely, Run returns both a report on the rest
-// and an error. If the context ends, there is no report. If n is nil, or if
-// [Options.Parts] are not all parts of one check, the error wraps
-// [zarr.ErrInvalidArgument] and names a part that is missing.
+// group, as a folder that may not be read is. If a group cannot be listed completely, Run
+// returns both a report on the rest and an error. If the context ends, there is no
+// report. If n is nil, or if [Options.Parts] are not all parts of one check, the error
+// wraps [zarr.ErrInvalidArgument] and names a part that is missing.
 func Run(ctx context.Context, n zarr.Node, opt *Options) (*Report, error) {
 	o := opt.orDefault()
 	if err := o.gather(); err != nil {
@@ -142,7 +142,7 @@ func (o *Options) runArray(ctx context.Context, a *zarr.Array) (*Report, error) 
 		return nil, err
 	}
 	report := &Report{Arrays: []*Array{found}}
-	report.Temporary, err = Temporary(ctx, a)
+	err = report.findTemporary(ctx, a)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -83,7 +83,10 @@ func (r *Array) Findings() []Finding {
 	var list []Finding
 	if r.Err != nil {
 		repair := repairNode
-		if r.noOrder {
+		switch {
+		case errors.Is(r.Err, fs.ErrPermission):
+			repair = repairAccess
+		case r.noOrder:
 			repair = repairUnread
 		}
 		list = append(list, Finding{Kind: kindUnreadable, Path: r.Path, Message: oneLine(r.Err), Repair: repair, Err: r.Err})

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/test/stepping"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/transfer"
 )
@@ -59,5 +60,51 @@ func TestUnread(t *testing.T) {
 				t.Errorf("%v: %+v", c.err, f)
 			}
 		}
+	}
+}
+
+// TestUnreadFolders checks groups with folders that may not be read or listed: that of a
+// large array, which is listed, that of an array of few chunks, and that of a group. Each
+// is a finding, and the others are checked.
+func TestUnreadFolders(t *testing.T) {
+	s := memstore.New()
+	g := fixture.Must(zarr.At(s, "").CreateGroup(t.Context(), nil, nil))
+	fixture.Must(g.At("m").CreateGroup(t.Context(), nil, nil))
+	for _, name := range []string{"large", "m/x", "small", "z"} {
+		spec := zarr.Spec{Shape: []int64{2}, Type: dtype.Int8, Chunks: []grid.Cut{grid.Every(1)}}
+		if name == "large" {
+			spec.Shape = []int64{1 << 20}
+		}
+		a := fixture.Must(g.At(name).CreateArray(t.Context(), spec, nil))
+		box := selection.BoxOf(grid.Box{{Start: 0, Stop: 2}})
+		if err := zarr.Write(t.Context(), a, box, []int8{1, 2}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	denied := []string{"large/c", "small/c", "m"}
+	h := stepping.Conditional(s, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
+		for _, dir := range denied {
+			if at := op.Key.String(); at == dir || strings.HasPrefix(at, dir+"/") {
+				return fs.ErrPermission
+			}
+		}
+		return nil
+	}})
+	report, err := check.Run(t.Context(), fixture.Must(zarr.At(h, "").OpenGroup(t.Context(), nil)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, f := range report.Findings {
+		found = append(found, f.Path)
+		if !strings.HasPrefix(f.Repair, "get the permission") {
+			t.Errorf("%+v", f)
+		}
+	}
+	if fmt.Sprint(found) != "[large m small small]" && fmt.Sprint(found) != "[large large m small small]" {
+		t.Errorf("%q", found)
+	}
+	if c := report.Checked; c.Unchecked < 1 || c.Faults != 0 || len(report.Arrays) != 4 || report.Arrays[3].Path != "z" || report.Arrays[3].Chunks != 2 || len(report.Remnants) > 0 {
+		t.Errorf("%+v, %+v", c, report.Remnants)
 	}
 }

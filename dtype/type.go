@@ -12,6 +12,7 @@
 package dtype
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -298,6 +299,10 @@ func unwrap(s, left, right string) (inner string, ok bool) {
 // excerpt quotes the beginning of s for a message. A hostile document may have megabytes
 // of it.
 func excerpt(s string) string {
+	var text string
+	if len(s) <= 60 && strings.HasPrefix(s, `"`) && json.Unmarshal([]byte(s), &text) == nil {
+		return fmt.Sprintf("'%q'", text) // without a backslash before its quotes
+	}
 	if len(s) > 60 {
 		return fmt.Sprintf("%q…", s[:50])
 	}

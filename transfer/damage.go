@@ -15,6 +15,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
@@ -26,6 +27,10 @@ import (
 // the only sound copy, so Sync does not change the node there, syncs everything else,
 // and fails. It does the same for a damaged document of the destination that it may not
 // delete, because the kind of that node is unknown.
+//
+// A document of the source may also be lost, while the values that it described are still
+// there. Delete would take such a node for one that the source does not have. So it keeps
+// every node of the destination below whose path the source has any value.
 
 // damageOf returns why a node cannot be read from its documents, or nil. A document that
 // only needs something unknown is sound: its node is copied as it is.
@@ -82,7 +87,8 @@ func (l *librarian) hidden(rel string) (why, err error) {
 }
 
 // DamageError is the error of a [Sync] that has done everything else: documents of the
-// source cannot be read, or of the destination without [SyncOptions.Delete]. It wraps
+// source cannot be read, or are lost while values that they described are there, or
+// documents of the destination cannot be read without [SyncOptions.Delete]. It wraps
 // [zarr.ErrInvalidMetadata], and [fs.ErrExist] if a document of the destination is among
 // them.
 type DamageError struct {
@@ -101,22 +107,43 @@ func (e *blockedError) Unwrap() error { return e.why }
 
 func (e *blockedError) Is(target error) bool { return target == fs.ErrExist }
 
+// lostError says what the source has below the path of a node without a document.
+type lostError struct {
+	key   string // of a value, below the path of the node
+	bound bool   // the node has a document, and a group above has none
+}
+
+func (e *lostError) Error() string {
+	if e.bound {
+		return "it has a document, and a group above it has none"
+	}
+	return fmt.Sprintf("no document, but values such as %q", e.key)
+}
+
+func (e *lostError) Is(target error) bool { return target == zarr.ErrInvalidMetadata }
+
 // mostDamaged bounds the nodes that the text of a DamageError names.
 const mostDamaged = 3
 
 // Error names the first nodes, and says why each cannot be read.
 func (e *DamageError) Error() string {
 	var text []string
-	source, there := e.named(false), e.named(true)
+	source, there, lost := e.named(isSource), e.named(isThere), e.named(isLost)
 	if source != "" {
 		text = append(text, "documents of the source cannot be read: "+source)
 	}
 	if there != "" {
 		text = append(text, "documents of the destination cannot be read: "+there)
 	}
+	if lost != "" {
+		text = append(text, "documents of the source are missing, although it has values of nodes: "+lost)
+	}
 	text = append(text, "these nodes stay in the destination as they are, and everything else is synced")
 	if source != "" {
 		text = append(text, "restore the documents of the source, or remove the nodes there")
+	}
+	if lost != "" {
+		text = append(text, "restore the missing documents of the source, or remove what it has there (varve rm) if a removal was stopped")
 	}
 	if there != "" {
 		text = append(text, "SyncOptions.Delete replaces nodes of the destination that are damaged")
@@ -124,13 +151,18 @@ func (e *DamageError) Error() string {
 	return strings.Join(text, "; ")
 }
 
-// named returns the first nodes of the destination, or of the source, and why each cannot
-// be read.
-func (e *DamageError) named(there bool) string {
+// The kinds of damage: a document of the destination or of the source cannot be read, or
+// the source has lost it.
+func isThere(why error) bool  { return errors.Is(why, fs.ErrExist) }
+func isLost(why error) bool   { return errors.As(why, new(*lostError)) }
+func isSource(why error) bool { return !isThere(why) && !isLost(why) }
+
+// named returns the first nodes with one kind of damage, and what it is.
+func (e *DamageError) named(isKind func(why error) bool) string {
 	var named []string
 	all := 0
 	for i, name := range e.Nodes {
-		if errors.Is(e.whys[i], fs.ErrExist) != there {
+		if !isKind(e.whys[i]) {
 			continue
 		}
 		if all++; all <= mostDamaged {
@@ -200,6 +232,10 @@ func (s *syncer) sources(ctx context.Context) (inventory, error) {
 	}
 	s.damaged = damageIn(all)
 	for _, name := range slices.Sorted(maps.Keys(s.blocked)) {
+		if isLost(s.blocked[name]) && all[name+"/"] != nil {
+			delete(s.blocked, name) // somebody has restored the document
+			continue
+		}
 		s.damaged.addBlocked(all, name, s.blocked[name])
 	}
 	return all, s.keepDamaged(ctx, all)
@@ -220,13 +256,70 @@ func (e *DamageError) addBlocked(all inventory, name string, why error) {
 
 // leave leaves a node of the destination as it is, because its document is damaged.
 func (s *syncer) leave(ctx context.Context, dir string, why error) error {
-	name := strings.TrimSuffix(dir, "/")
+	s.block(strings.TrimSuffix(dir, "/"), &blockedError{cmp.Or(why, zarr.ErrInvalidMetadata)})
+	return s.keepDamaged(ctx, s.nodes)
+}
+
+// block makes a node of the destination stay as it is.
+func (s *syncer) block(name string, why error) {
 	if s.blocked == nil {
 		s.blocked = map[string]error{}
 	}
-	s.blocked[name] = &blockedError{cmp.Or(why, zarr.ErrInvalidMetadata)}
-	s.damaged.addBlocked(s.nodes, name, s.blocked[name])
+	s.blocked[name] = why
+	s.damaged.addBlocked(s.nodes, name, why)
+}
+
+// keepLost finds the nodes that only the destination has, and below whose paths the
+// source has values: it has lost their documents, or a removal was stopped. They stay.
+func (s *syncer) keepLost(ctx context.Context) error {
+	if !s.opt.Delete || s.opt.Share != nil {
+		return nil
+	}
+	found := false
+	for _, name := range s.removed() {
+		lost, err := s.lost(ctx, name)
+		if err != nil {
+			return err
+		}
+		if lost != nil {
+			s.block(name, lost)
+			found = true
+		}
+	}
+	if !found {
+		return nil
+	}
+	s.orphans = slices.DeleteFunc(s.orphans, s.isDamaged)
+	s.stale = slices.DeleteFunc(s.stale, s.isDamaged)
+	maps.DeleteFunc(s.extra, func(dir string, _ []string) bool { return s.isDamaged(dir) })
 	return s.keepDamaged(ctx, s.nodes)
+}
+
+// lost returns what the source has below the path of a node that it does not describe, or
+// nil. Locks and notes of Varve do not count.
+func (s *syncer) lost(ctx context.Context, name string) (error, error) {
+	p, err := s.Source.Path.Join(name)
+	if err != nil {
+		return nil, nil // a name that the source cannot have
+	}
+	for e, err := range store.List(ctx, s.Source.Store, p, store.Deep) {
+		if err != nil {
+			return nil, err
+		}
+		if own.IsBelow(e.Name) {
+			continue
+		}
+		i, err := s.librarian(s.Source.Store, s.Source.Path).item(ctx, name+"/")
+		if err != nil {
+			return nil, err
+		}
+		above, _ := path.Split(name)
+		if i != nil && s.nodes[above] != nil {
+			return nil, nil // only the listing missed it, and it is not removed
+		}
+		return &lostError{key: e.Name, bound: i != nil}, nil
+	}
+	return nil, nil
 }
 
 // keepDamaged makes the groups of an inventory describe damaged nodes as the destination

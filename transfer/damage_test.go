@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/test/trees"
 	"varve.dev/zarr/store"
@@ -237,5 +238,128 @@ func TestSyncDamagedMirror(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// loseDocument deletes the document of a node, and leaves everything else there.
+func loseDocument(t testing.TB, place *zarr.Location, name, document string) {
+	t.Helper()
+	key := strings.TrimPrefix(place.At(name).Path()+"/"+document, "/")
+	if _, err := store.Write(t.Context(), place.Store(), store.Delete(store.MustKey(key)), store.Sync); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSyncLostDocument syncs hierarchies in which one document is gone, and what it
+// described is still there. Delete leaves the node at the destination as it is, in
+// listings too, and the error names it. When nothing of the node is left, it goes.
+func TestSyncLostDocument(t *testing.T) {
+	for _, format := range []int{2, 3} {
+		for _, name := range []string{"t", "g", "g/t"} {
+			t.Run(fmt.Sprint(format, name), func(t *testing.T) { syncLost(t, format, name) })
+		}
+	}
+}
+
+func syncLost(t *testing.T, format int, name string) {
+	document := map[int]string{3: nodename.V3Node, 2: nodename.V2Array}[format]
+	if name == "g" && format == 2 {
+		document = nodename.V2Group
+	}
+	src, dst := zarr.At(memstore.New(), "a"), zarr.At(memstore.New(), "b")
+	family(t, src, format)
+	if _, err := transfer.Sync(t.Context(), src, dst, nil); err != nil {
+		t.Fatal(err)
+	}
+	members, was := listed(t, dst), valuesBelow(t, dst.Store(), "b/"+name)
+	sound := valuesBelow(t, src.Store(), "a/"+name)
+	loseDocument(t, src, name, document)
+	consolidate(t, src) // as the writer of a group without this member does
+	a, err := src.At("u").OpenArray(t.Context(), &zarr.Options{Write: true})
+	if err == nil {
+		err = zarr.Write(t.Context(), a, nil, trees.Counting(20, 8))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The last one is the end of a plan whose parts were copied before.
+	parts := &transfer.SyncOptions{Delete: true, Share: &transfer.Share{Of: 1}}
+	for _, opt := range []*transfer.SyncOptions{{Delete: true, DryRun: true}, {Delete: true, Verify: true}, parts, {Delete: true, Checksum: true}} {
+		r, err := transfer.Sync(t.Context(), src, dst, opt)
+		var damage *transfer.DamageError
+		switch {
+		case opt.Share != nil && err != nil:
+			t.Fatal(err)
+		case opt.Share != nil:
+			continue
+		case !errors.As(err, &damage) || !slices.Equal(damage.Nodes, []string{name}) || !errors.Is(err, zarr.ErrInvalidMetadata) || errors.Is(err, fs.ErrExist):
+			t.Fatalf("%+v: %v", opt, err)
+		case !strings.Contains(err.Error(), `"/`+name+`" (no document, but values such as "`):
+			t.Errorf("%+v: %v", opt, err)
+		case len(r.DroppedNodes) > 0 || r.Dropped > 0:
+			t.Errorf("%+v: drops %q and %d values", opt, r.DroppedNodes, r.Dropped)
+		}
+		if is := valuesBelow(t, dst.Store(), "b/"+name); !maps.Equal(is, was) {
+			t.Errorf("%+v: %d values, want %d", opt, len(is), len(was))
+		}
+		if got := listed(t, dst); !slices.Equal(got, members) {
+			t.Errorf("%+v: the destination lists %q, want %q", opt, got, members)
+		}
+	}
+	if got := elements(t, dst.At("u")); got[0] != 20 {
+		t.Errorf("everything else is %d", got)
+	}
+	if name == "g" { // what is below has its documents
+		_, err := transfer.Sync(t.Context(), src.At("g/t"), dst.At("g/t"), &transfer.SyncOptions{Delete: true, Verify: true})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	for key, text := range sound {
+		putValue(t, src.Store(), "a/"+name+"/"+key, text)
+	}
+	consolidate(t, src)
+	if _, err := transfer.Sync(t.Context(), src, dst, &transfer.SyncOptions{Delete: true, Verify: true}); err != nil {
+		t.Errorf("after the repair: %v", err)
+	}
+	if err := src.At(name).Delete(t.Context(), &zarr.Options{Write: true}); err != nil {
+		t.Fatal(err)
+	}
+	putValue(t, src.Store(), "a/"+name+"/"+copying.NoteName, "{}") // no value of the node
+	if _, err := transfer.Sync(t.Context(), src, dst, &transfer.SyncOptions{Delete: true, Verify: true}); err != nil {
+		t.Errorf("after a removal: %v", err)
+	}
+	if left := valuesBelow(t, dst.Store(), "b/"+name); len(left) > 0 {
+		t.Errorf("after a removal, %d values are left", len(left))
+	}
+}
+
+// TestSyncLostAbove syncs hierarchies whose own document is lost, and one with nodes in a
+// group that never had a document in either place.
+func TestSyncLostAbove(t *testing.T) {
+	src, dst := zarr.At(memstore.New(), "a"), zarr.At(memstore.New(), "b")
+	family(t, src, 3)
+	if _, err := transfer.Sync(t.Context(), src, dst, nil); err != nil {
+		t.Fatal(err)
+	}
+	was := valuesBelow(t, dst.Store(), "b")
+	root := valuesBelow(t, src.Store(), "a")[nodename.V3Node]
+	loseDocument(t, src, "", nodename.V3Node)
+	if _, err := transfer.Sync(t.Context(), src, dst, &transfer.SyncOptions{Delete: true}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without a document: %v", err)
+	}
+	if is := valuesBelow(t, dst.Store(), "b"); !maps.Equal(is, was) {
+		t.Errorf("%d values, want %d", len(is), len(was))
+	}
+	putValue(t, src.Store(), "a/"+nodename.V3Node, root)
+	loseDocument(t, src, "g", nodename.V3Node)
+	loseDocument(t, dst, "g", nodename.V3Node)
+	was = valuesBelow(t, dst.Store(), "b/g")
+	_, err := transfer.Sync(t.Context(), src, dst, &transfer.SyncOptions{Delete: true})
+	if !errors.As(err, new(*transfer.DamageError)) || !strings.Contains(err.Error(), `"/g/t" (it has a document, and a group above it has none)`) {
+		t.Errorf("in a group without a document: %v", err)
+	}
+	if is := valuesBelow(t, dst.Store(), "b/g"); !maps.Equal(is, was) {
+		t.Errorf("%d values, want %d", len(is), len(was))
 	}
 }

@@ -144,6 +144,14 @@ func (s *syncer) deleteRest(ctx context.Context) error {
 			}
 			continue
 		}
+		// Nor does it show values that have come since the documents were read.
+		if lost, err := s.lost(ctx, name); lost != nil || err != nil {
+			if err != nil {
+				return err
+			}
+			s.block(name, lost)
+			continue
+		}
 		if err := s.start(ctx); err != nil {
 			return err
 		}

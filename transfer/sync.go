@@ -110,6 +110,10 @@ import (
 // document of dst below the node itself cannot be read, unless [SyncOptions.Delete] is
 // set, which replaces it.
 //
+// [SyncOptions.Delete] keeps a node that src has no document for if src has values below
+// its path, such as chunks: the document is lost, or that of a group above it, or a
+// removal was stopped. Sync returns a [DamageError] that names the node.
+//
 // The stores must be able to list. Symbolic links below dst are an error that wraps
 // [zarr.ErrInvalidArgument], because nothing outside of dst is changed.
 func Sync(ctx context.Context, src, dst *zarr.Location, opt *SyncOptions) (SyncReport, error) {
@@ -148,7 +152,8 @@ type SyncOptions struct {
 	// consolidated metadata. It cannot be combined with Delete.
 	Nodes string
 	// Delete deletes, at the end, the nodes below dst that src does not have, and chunks
-	// that the documents do not describe. Files that belong to no array stay. Without it,
+	// that the documents do not describe. Files that belong to no array stay, and so do
+	// nodes below whose paths src has values without documents. Without it,
 	// a node that is an array in src and a group in dst, or the other way round, is an
 	// error that wraps [io/fs.ErrExist].
 	Delete bool
@@ -269,7 +274,7 @@ type syncer struct {
 
 	nodes      inventory        // of the source
 	damaged    *DamageError     // nodes that are not in nodes, because a document is damaged
-	blocked    map[string]error // nodes of the destination that stay, because theirs is
+	blocked    map[string]error // nodes of the destination that stay: theirs is, or src has lost it
 	copies     inventory        // of the destination, in the directories of nodes
 	hasNode    bool             // the destination has documents, or values of an interrupted Sync
 	noteStored bool             // the note is stored
@@ -405,6 +410,9 @@ func (s *syncer) fill(ctx context.Context) error {
 			return err
 		}
 		if err := s.pass(ctx); err != nil {
+			return err
+		}
+		if err := s.keepLost(ctx); err != nil {
 			return err
 		}
 		now, err := s.sources(ctx)

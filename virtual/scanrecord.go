@@ -67,8 +67,9 @@ type refusalRecord struct {
 	Reason string `json:"reason"`
 	// Corrupt says that the array is damaged. Otherwise it is not supported, or too
 	// large.
-	Corrupt bool `json:"corrupt,omitempty"`
-	Array   bool `json:"array,omitempty"`
+	Corrupt bool  `json:"corrupt,omitempty"`
+	Array   bool  `json:"array,omitempty"`
+	More    int64 `json:"more,omitempty"`
 }
 
 // recordOf returns the stored form of a part that was scanned.
@@ -94,7 +95,7 @@ func recordOf(p *Part, values map[string][]byte) ([]byte, error) {
 		r.Arrays = append(r.Arrays, n)
 	}
 	for _, x := range p.Refused {
-		r.Refused = append(r.Refused, refusalRecord{x.Path, x.Err.Error(), errors.Is(x.Err, scan.ErrCorrupt), x.Array})
+		r.Refused = append(r.Refused, refusalRecord{x.Path, x.Err.Error(), errors.Is(x.Err, scan.ErrCorrupt), x.Array, x.More})
 	}
 	return json.Marshal(r)
 }
@@ -291,7 +292,7 @@ func (r *scanRecord) part(m *Manifest, open func(ctx context.Context) (*Part, er
 		if x.Corrupt {
 			kind = scan.ErrCorrupt
 		}
-		p.Refused = append(p.Refused, Refusal{x.Path, &keptError{x.Reason, kind}, x.Array})
+		p.Refused = append(p.Refused, Refusal{x.Path, &keptError{x.Reason, kind}, x.Array, x.More})
 	}
 	var mu sync.Mutex
 	var again *Part

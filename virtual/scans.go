@@ -376,6 +376,9 @@ type Refusal struct {
 	// Array is set if it is an array or another node, and not an attribute, a link or a
 	// part of one.
 	Array bool
+	// More counts values without documents that are not listed, after the last one that
+	// is.
+	More int64
 }
 
 // New returns the manifest of a file that was scanned. Arrays that cannot be referenced
@@ -386,7 +389,7 @@ func New(source Source, found *scan.Dataset) (*Manifest, []Refusal, error) {
 	var refused []Refusal
 	for _, g := range found.Groups {
 		if err := checkPath(g.Path); err != nil {
-			refused = append(refused, Refusal{g.Path, err, true})
+			refused = append(refused, Refusal{Path: g.Path, Err: err, Array: true})
 			continue
 		}
 		attributes, err := attributesOf(g.Attributes)
@@ -397,13 +400,13 @@ func New(source Source, found *scan.Dataset) (*Manifest, []Refusal, error) {
 	}
 	for _, a := range found.Arrays {
 		if err := cmp.Or(a.Refused, checkPath(a.Path)); err != nil {
-			refused = append(refused, Refusal{a.Path, err, true})
+			refused = append(refused, Refusal{Path: a.Path, Err: err, Array: true})
 			continue
 		}
 		// A limit concerns this array only. Any other error shows that the scan is wrong.
 		made, err := fromScanned(a, source.Size)
 		if errors.Is(err, ErrLimit) {
-			refused = append(refused, Refusal{a.Path, err, true})
+			refused = append(refused, Refusal{Path: a.Path, Err: err, Array: true})
 			continue
 		}
 		if err != nil {
@@ -412,7 +415,7 @@ func New(source Source, found *scan.Dataset) (*Manifest, []Refusal, error) {
 		m.Arrays = append(m.Arrays, made)
 	}
 	for _, o := range found.Omitted {
-		refused = append(refused, Refusal{o.Path, o.Reason, false})
+		refused = append(refused, Refusal{Path: o.Path, Err: o.Reason})
 	}
 	m.sort()
 	return m, refused, nil

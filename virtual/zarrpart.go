@@ -82,7 +82,7 @@ func (w *walk) addGroup(g *zarr.Group) error {
 			err = m.Err
 		}
 		if err != nil {
-			w.part.Refused = append(w.part.Refused, Refusal{m.Path, err, true})
+			w.part.Refused = append(w.part.Refused, Refusal{Path: m.Path, Err: err, Array: true})
 			continue
 		}
 		if err := w.addMember(m); err != nil {
@@ -94,7 +94,7 @@ func (w *walk) addGroup(g *zarr.Group) error {
 
 func (w *walk) addMember(m zarr.Member) error {
 	if err := checkPath(m.Path); err != nil {
-		w.part.Refused = append(w.part.Refused, Refusal{m.Path, err, true})
+		w.part.Refused = append(w.part.Refused, Refusal{Path: m.Path, Err: err, Array: true})
 		return nil
 	}
 	switch n := m.Node.(type) {
@@ -153,7 +153,7 @@ func (w *walk) add(path string, n *zarr.Array) error {
 			continue
 		}
 		if away != nil {
-			w.part.Refused = append(w.part.Refused, Refusal{path, away, true})
+			w.part.Refused = append(w.part.Refused, Refusal{Path: path, Err: away, Array: true})
 			return nil
 		}
 		info := store.Info{Size: e.Size, Version: e.Version, Modified: e.Modified, FileTime: e.FileTime}
@@ -213,11 +213,12 @@ func (w *walk) findStrangers() error {
 		}
 	}
 	for i, name := range w.strangers {
-		err := errors.New("no document describes it")
+		err, more := errors.New("no document describes it"), int64(0)
 		if w.more > 0 && i == mostStrangers-1 {
+			more = int64(w.more)
 			err = fmt.Errorf("no document describes it, nor %s", quantity.Count(w.more, "more values"))
 		}
-		w.part.Refused = append(w.part.Refused, Refusal{Path: name, Err: err})
+		w.part.Refused = append(w.part.Refused, Refusal{Path: name, Err: err, More: more})
 	}
 	return nil
 }

@@ -58,15 +58,38 @@ type Report struct {
 	// Alike counts the chunks that were not decoded, because their stored bytes are
 	// equal.
 	Alike int64
+	// Unread are the nodes that were not compared, or not completely, because a document
+	// or chunks of them cannot be read. They are sorted by path.
+	Unread []Unread
 }
 
-// String says how much was compared, and has each difference in a line of its own. It
-// leaves out [Report.Storage].
+// Unread is a node that could not be compared completely.
+type Unread struct {
+	Path string // relative to the compared nodes; "" for these
+	// Chunks is the number of chunks of A in which values were not compared, because
+	// chunks of A or B there cannot be read. It is 0 if nothing of the node was compared.
+	Chunks int64
+	Err    error // the reason; of chunks that of the first one
+}
+
+// String says in one line what was not compared and why, without the path.
+func (u Unread) String() string {
+	if u.Chunks == 0 {
+		return "not compared: " + u.Err.Error()
+	}
+	return fmt.Sprintf("not compared in %s: %v", quantity.Count(u.Chunks, "chunks"), u.Err)
+}
+
+// String says how much was compared, and has each difference and each node that was not
+// compared completely in a line of its own. It leaves out [Report.Storage].
 func (r *Report) String() string {
 	var b strings.Builder
-	if r.Equal() {
+	switch {
+	case r.Equal():
 		b.WriteString("equal")
-	} else {
+	case len(r.Differences) == 0:
+		b.WriteString("not compared completely")
+	default:
 		b.WriteString(quantity.Of(int64(len(r.Differences)), "difference"))
 	}
 	fmt.Fprintf(&b, ": %s, %s compared", quantity.Of(r.Arrays, "array"), quantity.Of(r.Elements, "element"))
@@ -76,11 +99,17 @@ func (r *Report) String() string {
 		}
 		b.WriteString(d.String())
 	}
+	for _, u := range r.Unread {
+		if b.WriteByte('\n'); u.Path != "" {
+			b.WriteString(u.Path + ": ")
+		}
+		b.WriteString(u.String())
+	}
 	return b.String()
 }
 
-// Equal reports whether there are no differences.
-func (r *Report) Equal() bool { return len(r.Differences) == 0 }
+// Equal reports whether there are no differences, and everything was compared.
+func (r *Report) Equal() bool { return len(r.Differences)+len(r.Unread) == 0 }
 
 // Nodes compares two nodes, each a *[zarr.Array] or a *[zarr.Group], and the nodes below
 // them.
@@ -89,6 +118,9 @@ func (r *Report) Equal() bool { return len(r.Differences) == 0 }
 // different data types are not compared. Each chunk is decoded once, except where chunks
 // of different grids lie across each other so often that no box of moderate size has
 // whole chunks of both. Chunks whose stored bytes are equal are not decoded.
+//
+// Chunks that are damaged or may not be read, and members of groups that cannot be opened
+// or read, are no errors: the rest is compared, and they are in [Report.Unread].
 //
 // Errors are of type [*zarr.Error]. If an array is rechunked meanwhile, the error wraps
 // [zarr.ErrConflict].
@@ -117,14 +149,17 @@ type comparer struct {
 
 // members compares the nodes below two groups.
 func (c *comparer) members(ctx context.Context, g, h *zarr.Group) error {
-	inG, err := below(ctx, g)
-	inH, errH := below(ctx, h)
+	inG, err := c.below(ctx, g)
+	inH, errH := c.below(ctx, h)
 	if err = errors.Join(err, errH); err != nil {
 		return err
 	}
 	paths := maps.Clone(inG)
 	maps.Copy(paths, inH)
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		if c.isUnread(path) {
+			continue
+		}
 		a, b := inG[path], inH[path]
 		switch {
 		case b == nil:
@@ -132,24 +167,39 @@ func (c *comparer) members(ctx context.Context, g, h *zarr.Group) error {
 		case a == nil:
 			c.differ(Difference{Path: path, Kind: onlyInB, B: kindOf(b)})
 		default:
-			if err := c.nodes(ctx, path, a, b); err != nil {
+			err := c.nodes(ctx, path, a, b)
+			if ctx.Err() != nil || errors.Is(err, zarr.ErrConflict) {
 				return err
+			}
+			if err != nil {
+				c.Unread = append(c.Unread, Unread{Path: path, Err: err})
 			}
 		}
 	}
+	slices.SortStableFunc(c.Unread, func(a, b Unread) int { return strings.Compare(a.Path, b.Path) })
 	return nil
 }
 
-// below returns the nodes below a group by their paths.
-func below(ctx context.Context, g *zarr.Group) (map[string]zarr.Node, error) {
+// below returns the nodes below a group by their paths, without those that cannot be
+// opened.
+func (c *comparer) below(ctx context.Context, g *zarr.Group) (map[string]zarr.Node, error) {
 	nodes := map[string]zarr.Node{}
 	for m, err := range g.Members(ctx, true) {
-		if err = errors.Join(err, m.Err); err != nil {
+		switch {
+		case err != nil:
 			return nil, err
+		case m.Err == nil:
+			nodes[m.Path] = m.Node
+		case !c.isUnread(m.Path):
+			c.Unread = append(c.Unread, Unread{Path: m.Path, Err: m.Err})
 		}
-		nodes[m.Path] = m.Node
 	}
-	return nodes, nil
+	return nodes, ctx.Err()
+}
+
+// isUnread reports whether a node cannot be opened in one of the groups.
+func (c *comparer) isUnread(path string) bool {
+	return slices.ContainsFunc(c.Unread, func(u Unread) bool { return u.Path == path })
 }
 
 func kindOf(n zarr.Node) string {
@@ -195,6 +245,9 @@ func (c *comparer) arrays(ctx context.Context, path string, a, b *zarr.Array) er
 	}
 	c.Elements += counts.Elements
 	c.Alike += counts.Alike
+	if counts.Unread > 0 {
+		c.Unread = append(c.Unread, Unread{Path: path, Chunks: counts.Unread, Err: failure.On(a, "compare", counts.First)})
+	}
 	for _, r := range regions {
 		c.differ(Difference{Path: path, Kind: values, A: r.A, B: r.B, Region: r.Box, Count: r.Count, Largest: r.Largest, First: r.First})
 	}

@@ -5,6 +5,7 @@ package diff_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -21,6 +22,7 @@ import (
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
 
@@ -331,5 +333,65 @@ func TestManyRegions(t *testing.T) {
 	}
 	if len(r.Differences) != 3 || total != 20 {
 		t.Errorf("%d regions with %d elements: %v", len(r.Differences), total, lines(r.Differences))
+	}
+}
+
+// TestUnread damages a chunk and a document: the rest is compared, chunk by chunk where
+// the chunks are read together, and what cannot be read is listed.
+func TestUnread(t *testing.T) {
+	ctx := t.Context()
+	stores := [2]*memstore.Store{memstore.New(), memstore.New()}
+	groups := [2]zarr.Node{}
+	for i, s := range stores {
+		g := fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, nil))
+		for _, name := range []string{"a", "b", "c"} {
+			spec := zarr.Spec{Shape: []int64{100}, Type: dtype.Int32, Chunks: grid.Chunks(int64(10 + 15*i)), Codecs: []metadata.Extension{codec.Bytes("little"), codec.CRC32C()}}
+			if name == "c" {
+				spec.Chunks = grid.Chunks(10)
+			}
+			x := fixture.Must(g.At(name).CreateArray(ctx, spec, nil))
+			data := make([]int32, 100)
+			for k := range data {
+				data[k] = int32(1 + k)
+			}
+			data[99] += int32(i)
+			if err := zarr.Write(ctx, x, nil, data); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	put := func(s store.Store, key, value string) {
+		if _, err := store.Write(ctx, s, store.Put(store.MustKey(key), []byte(value)), store.Sync); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(stores[0], "a/c/3", "x") // 30:40
+	put(stores[1], "a/c/0", "x") // 0:25
+	put(stores[1], "b/zarr.json", "{")
+	put(stores[1], "c/c/2", "x")
+	for i, s := range stores {
+		groups[i] = fixture.Must(zarr.At(s, "").OpenGroup(ctx, nil))
+	}
+	r := nodes(t, groups[0], groups[1], nil)
+	var unread, differ []string
+	for _, u := range r.Unread {
+		unread = append(unread, fmt.Sprint(u.Path, " ", u.Chunks, " ", errors.Is(u.Err, zarr.ErrCorrupt), errors.Is(u.Err, zarr.ErrInvalidMetadata)))
+	}
+	for _, d := range r.Differences {
+		differ = append(differ, fmt.Sprint(d.Path, " ", d.Kind, " ", d.First))
+	}
+	// Of the chunks of A, 0 to 2 lie across the first one of B.
+	if want := []string{"a 4 true false", "b 0 false true", "c 1 true false"}; !slices.Equal(unread, want) {
+		t.Errorf("%q, want %q", unread, want)
+	}
+	if want := []string{"a values [99]", "c values [99]"}; !slices.Equal(differ, want) {
+		t.Errorf("%q, want %q", differ, want)
+	}
+	if r.Equal() || r.Elements != 60+90 || !strings.Contains(r.String(), "c: not compared in 1 chunk: ") {
+		t.Errorf("%v", r)
+	}
+	var e *zarr.Error
+	if !errors.As(r.Unread[0].Err, &e) || e.Key != "a/c/0" {
+		t.Errorf("%+v", r.Unread[0].Err)
 	}
 }

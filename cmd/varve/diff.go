@@ -4,17 +4,21 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/check/diff"
+	"varve.dev/zarr/cmd/varve/internal/consolidated"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/consolidation"
+	"varve.dev/zarr/store"
 )
 
 func newDiffCommand() *cobra.Command {
@@ -36,7 +40,10 @@ Values are equal if their bits are: NaN equals NaN with the same payload, and -0
 --rtol, numbers are equal if |a - b| is at most ATOL + RTOL * |b|, and all NaNs are equal. Times have only --atol.
 
 Each chunk is decoded once if both grids have enough borders in common. Chunks of two arrays with the same grid and
-codecs are not decoded if their stored bytes are equal. varve equal stops at the first difference of values.`,
+codecs are not decoded if their stored bytes are equal. varve equal stops at the first difference of values.
+
+Where a chunk or a document cannot be read, the rest is compared, and a line names the node and the first such chunk.
+The status is 1 then, and "equal" is false with --json, which has these nodes in "not_compared".`,
 		Example: `  varve diff old.zarr new.zarr
   varve diff old.zarr/t2m new.zarr/t2m --atol 0.01 --json`,
 		Args:              arguments("A", "B"),
@@ -58,6 +65,16 @@ type diffFacts struct {
 	Arrays      int64            `json:"arrays_compared"`
 	Elements    int64            `json:"elements_compared"`
 	Alike       int64            `json:"chunks_not_decoded"`
+	Unread      []unreadFact     `json:"not_compared"`
+}
+
+// unreadFact is a node that could not be compared completely.
+type unreadFact struct {
+	Path    string  `json:"path"`
+	Chunks  int64   `json:"chunks"` // 0 if nothing of the node was compared
+	Key     string  `json:"key,omitempty"`
+	Chunk   []int64 `json:"chunk"` // the first one; null without chunks
+	Message string  `json:"message"`
 }
 
 // differenceFact is one difference.
@@ -88,7 +105,15 @@ func diffNodes(cmd *cobra.Command, locationA, locationB string, opt *diff.Option
 		return err
 	}
 	defer b.Close()
-	r, err := compareNodes(cmd, a, b, *opt)
+	x, err := asStored(cmd, locationA, a)
+	if err != nil {
+		return err
+	}
+	y, err := asStored(cmd, locationB, b)
+	if err != nil {
+		return err
+	}
+	r, err := compareNodes(cmd, x, y, *opt)
 	if err != nil {
 		return err
 	}
@@ -100,11 +125,35 @@ func diffNodes(cmd *cobra.Command, locationA, locationB string, opt *diff.Option
 	if err != nil {
 		return err
 	}
-	if !r.Equal() {
-		return failure.Verdict(fmt.Sprintf("%s and %s differ: %s", locationA, locationB, phrase.Plural(int64(len(r.Differences)), "difference")))
+	different := phrase.Plural(int64(len(r.Differences)), "difference")
+	unread := phrase.Plural(int64(len(r.Unread)), "node")
+	switch {
+	case len(r.Differences) > 0 && len(r.Unread) > 0:
+		return failure.Verdict(fmt.Sprintf("%s and %s differ: %s, and %s not compared completely", locationA, locationB, different, unread))
+	case len(r.Unread) > 0:
+		return failure.Verdict(fmt.Sprintf("%s and %s: %s not compared completely", locationA, locationB, unread))
+	case len(r.Differences) > 0:
+		return failure.Verdict(fmt.Sprintf("%s and %s differ: %s", locationA, locationB, different))
 	}
 	session.Confirm(cmd, "%s and %s do not differ: %s compared", locationA, locationB, phrase.Plural(r.Arrays, "array"))
 	return nil
+}
+
+// asStored returns a group without its consolidated metadata if that is stale, and adds a
+// note about it.
+func asStored(cmd *cobra.Command, location string, n zarr.Node) (zarr.Node, error) {
+	g, isGroup := n.(*zarr.Group)
+	if !isGroup {
+		return n, nil
+	}
+	stale, err := consolidation.Stale(cmd.Context(), g.Location(), g.Metadata(), nil)
+	if stale != nil {
+		session.Remark(cmd, location, consolidated.StaleText(stale))
+	}
+	if errors.Is(err, store.ErrUnusable) { // all nodes are there
+		err = nil
+	}
+	return consolidation.AsStored(g, stale), err
 }
 
 // compareNodes compares two nodes and shows the progress.
@@ -127,6 +176,10 @@ func writeDiff(w *bufio.Writer, r *diff.Report) error {
 	for _, d := range r.Storage {
 		fmt.Fprintf(w, "%s  storage only: %s\n", nodeName(d.Path), phrase.Printable(d.String()))
 	}
+	for _, u := range r.Unread {
+		u.Err = errors.New(failure.OneLine(u.Err))
+		fmt.Fprintf(w, "%s  %s\n", nodeName(u.Path), phrase.Printable(u.String()))
+	}
 	return nil
 }
 
@@ -139,10 +192,18 @@ func nodeName(path string) string {
 }
 
 func diffFactsOf(r *diff.Report) *diffFacts {
-	return &diffFacts{
+	facts := &diffFacts{
 		Equal: r.Equal(), Differences: differenceFactsOf(r.Differences), Storage: differenceFactsOf(r.Storage),
-		Arrays: r.Arrays, Elements: r.Elements, Alike: r.Alike,
+		Arrays: r.Arrays, Elements: r.Elements, Alike: r.Alike, Unread: []unreadFact{},
 	}
+	for _, u := range r.Unread {
+		f := unreadFact{Path: u.Path, Chunks: u.Chunks, Message: failure.OneLine(u.Err)}
+		if e := (*zarr.Error)(nil); errors.As(u.Err, &e) {
+			f.Key, f.Chunk = e.Key, e.Chunk
+		}
+		facts.Unread = append(facts.Unread, f)
+	}
+	return facts
 }
 
 func differenceFactsOf(list []diff.Difference) []differenceFact {

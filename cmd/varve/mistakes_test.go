@@ -222,3 +222,28 @@ func TestMistakes(t *testing.T) {
 		t.Error(entries)
 	}
 }
+
+// TestPlaceMessages checks what is said of an empty file, a link to nothing, a node below
+// a file, and a fill value between quotes.
+func TestPlaceMessages(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{"empty.npy": "", "f.csv": "1\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("nowhere.zarr", "l.zarr"); err != nil {
+		t.Skip(err)
+	}
+	for line, want := range map[string]string{
+		"info empty.npy":                               "no Zarr node here, only a file (the file is empty)\n",
+		"info l.zarr":                                  "nothing is here: l.zarr is a symbolic link, and its target nowhere.zarr does not exist",
+		"info l.zarr/x":                                "nothing is here: l.zarr is a symbolic link, and its target nowhere.zarr does not exist",
+		"create f.csv/n --shape 2 --dtype int8":        "f.csv is a file, not a directory, so nothing can be below it",
+		`create n --shape 2 --dtype int8 --fill "abc"`: `value '"abc"' of int8: expected an integer`,
+	} {
+		if _, errs, status := execute(t, "", strings.Fields(line)...); status != 1 || !strings.Contains(errs, want) {
+			t.Errorf("%s: status %d, %s", line, status, errs)
+		}
+	}
+}

@@ -160,7 +160,8 @@ type virtualizedRefuse struct {
 	File   string `json:"file"`
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
-	Array  bool   `json:"array"` // not an attribute, a link or a part
+	Array  bool   `json:"array"`          // not an attribute, a link or a part
+	More   int64  `json:"more,omitempty"` // values like it that are not listed
 }
 
 func (f *virtualizeFlags) run(cmd *cobra.Command, args []string) (err error) {
@@ -343,12 +344,15 @@ func (f *virtualizeFlags) collect(cmd *cobra.Command, c *virtual.Collector, at s
 			r.Kept++
 		}
 		for _, x := range p.Refused {
-			r.Left = append(r.Left, virtualizedRefuse{p.Name, x.Path, failure.OneLine(x.Err), x.Array})
+			r.Left = append(r.Left, virtualizedRefuse{p.Name, x.Path, failure.OneLine(x.Err), x.Array, x.More})
 		}
 	}
 	err = c.Collect(ctx, j, files)
 	if errors.Is(err, virtual.ErrMismatch) && f.concat+f.stack == "" && !f.more {
 		err = fmt.Errorf("%w; files that continue along a dimension need --concat or --stack", err)
+	}
+	if errors.Is(err, virtual.ErrMismatch) && !f.isManifest() && strings.Contains(err.Error(), "Join.CopyPadded") {
+		err = fmt.Errorf("%w; both need a manifest (-o NAME%s), because references for kerchunk have no place for copies and no such grid", err, virtual.Suffix)
 	}
 	if err != nil {
 		return nil, f.unrenewed(renewal, err)
@@ -600,14 +604,14 @@ func (r *virtualized) printLeft(w *bufio.Writer) {
 	shown := map[string]int{}
 	for i, x := range r.Left {
 		if lines == shownPaths {
-			more := 0
+			more := int64(0)
 			for _, x := range r.Left[i:] {
-				if shown[x.Path] < shownAlike { // else a line has counted it
+				if more += x.More; shown[x.Path] < shownAlike { // else a line has counted it
 					more++
 				}
 			}
 			if more > 0 {
-				fmt.Fprintf(w, "  … %s more are left out\n", phrase.Count(int64(more)))
+				fmt.Fprintf(w, "  … %s more are left out\n", phrase.Count(more))
 			}
 			break
 		}

@@ -97,6 +97,9 @@ func TestVirtualizeCopies(t *testing.T) {
 	}
 	must(t, "", "virtualize", at("yearly_padded_01.nc"), "--concat", "time", "-o", at("y.vz"))
 	add := []string{"virtualize", at("yearly_padded_02.nc"), "--append", "-o", at("y.vz")}
+	if _, text, status := execute(t, "", "virtualize", at("yearly_padded_01.nc"), at("yearly_padded_02.nc"), "--concat", "time", "-o", at("y.json")); status == 0 || !strings.Contains(text, "both need a manifest (-o NAME.vz)") {
+		t.Errorf("status %d, %s", status, text)
+	}
 	if _, text, status := execute(t, "", add...); status == 0 || !strings.Contains(text, "--copy-padded") {
 		t.Errorf("status %d, %s", status, text)
 	}
@@ -565,5 +568,22 @@ func TestVirtualizeLevels(t *testing.T) {
 		if strings.Contains(info, `"level": 9`) || strings.Contains(info, `"clevel": 9`) || name == "zstd" && !strings.Contains(info, `"checksum": true`) || name == "zstd, no checksum" && strings.Contains(info, `"checksum": true`) {
 			t.Errorf("%s: %s", name, info)
 		}
+	}
+}
+
+// TestVirtualizeStrangers counts the values without a document in a Zarr group, of which
+// only the first hundred are named.
+func TestVirtualizeStrangers(t *testing.T) {
+	src, out := t.TempDir()+"/a.zarr", t.TempDir()+"/a.vz"
+	must(t, "", "create", src+"/x", "--shape", "2", "--dtype", "int8")
+	must(t, "", "write", src+"/x", "--value", "1")
+	for i := range 250 {
+		if err := os.WriteFile(fmt.Sprintf("%s/notes%03d.txt", src, i), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, _, _ := execute(t, "", "virtualize", src, "-o", out)
+	if !strings.Contains(text, "… 230 more are left out") {
+		t.Error(text)
 	}
 }

@@ -5,13 +5,16 @@ package comparison
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"math"
 	"runtime"
 	"slices"
 	"sync"
 
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
@@ -31,6 +34,12 @@ type Counts struct {
 	Elements int64 // in the boxes that were compared; not those that neither array stores
 	Differ   int64 // elements that differ
 	Alike    int64 // chunks whose stored bytes are equal, and which were not decoded
+	// Unread counts the parts of a box, each of one chunk of a, that were not compared,
+	// because a chunk there cannot be read. Elements does not count them. First is the
+	// error of the first one in C order.
+	Unread int64
+	First  error
+	first  []int64 // the first index of that part
 }
 
 // regionBytes bounds the bytes that are read of each array at a time, unless one chunk is
@@ -43,7 +52,8 @@ const regionBytes = 16 << 20
 // become one. done, if not nil, is called with the number of elements of each part that
 // was compared, from several goroutines.
 //
-// Chunks of the same cells and codecs whose stored bytes are equal are not decoded.
+// Chunks of the same cells and codecs whose stored bytes are equal are not decoded. Where
+// a chunk is damaged, or may not be read, the others are compared; see [Counts.Unread].
 func Differences(ctx context.Context, a, b Array, t Tolerance, most int, done func(elements int64)) ([]Region, Counts, error) {
 	c := &differences{a: a, b: b, tolerance: t, done: done, regions: regions{most: most}}
 	boxes, err := c.boxes(ctx)
@@ -100,9 +110,26 @@ func (c *differences) boxes(ctx context.Context) (iter.Seq[grid.Box], error) {
 	return ofBoth(c.s.Grid, c.t.Grid, most).boxes(most), nil
 }
 
-// compare compares the elements of a box.
+// compare compares the elements of a box. If a chunk in it cannot be read, it compares
+// the part in each chunk of a on its own, and counts those that fail.
 func (c *differences) compare(ctx context.Context, box grid.Box, room *[2][]byte) error {
 	found, counts, err := c.within(ctx, box, room)
+	if c.isUnread(err) {
+		parts, touch := c.s.Grid.Touching(box)
+		if touch != nil {
+			return err
+		}
+		for chunk := range parts {
+			cell := clipped(cellOf(chunk), box)
+			if slices.Equal(cell, box) {
+				return c.skip(box, err)
+			}
+			if err := c.compare(ctx, cell, room); err != nil {
+				return err
+			}
+		}
+		return ctx.Err()
+	}
 	if err != nil {
 		return err
 	}
@@ -121,6 +148,46 @@ func (c *differences) compare(ctx context.Context, box grid.Box, room *[2][]byte
 		c.done(n)
 	}
 	return nil
+}
+
+// isUnread reports whether an error is about the bytes of one chunk, and says nothing
+// about the others.
+func (c *differences) isUnread(err error) bool {
+	if err == nil {
+		return false
+	}
+	missing := (c.a.Complete || c.b.Complete) && errors.Is(err, fs.ErrNotExist)
+	return missing || errors.Is(err, codec.ErrCorrupt) || errors.Is(err, engine.ErrLimit) || errors.Is(err, fs.ErrPermission)
+}
+
+// mostUnread bounds the parts that cannot be read: perhaps nothing of the array can.
+const mostUnread = 1000
+
+// skip counts a part that cannot be compared. It returns the error if there are too many.
+func (c *differences) skip(part grid.Box, err error) error {
+	n, _ := part.Len()
+	c.mu.Lock()
+	if c.counts.Unread++; c.counts.Unread > mostUnread {
+		c.mu.Unlock()
+		return fmt.Errorf("more than %s cannot be read, such as this one: %w", quantity.Count(int64(mostUnread), "chunks"), err)
+	}
+	if at := corner(part); c.counts.First == nil || slices.Compare(at, c.counts.first) < 0 {
+		c.counts.First, c.counts.first = err, at
+	}
+	c.mu.Unlock()
+	if c.done != nil {
+		c.done(n)
+	}
+	return nil
+}
+
+// cellOf returns the elements of a chunk.
+func cellOf(chunk *grid.Chunk) grid.Box {
+	cell := make(grid.Box, len(chunk.Start))
+	for i := range cell {
+		cell[i] = grid.Interval{Start: chunk.Start[i], Stop: chunk.Start[i] + chunk.Logical[i]}
+	}
+	return cell
 }
 
 // within returns the regions of a box, one for each chunk of a in which elements differ.
@@ -236,11 +303,7 @@ func (p *pair) regions(g *grid.Grid, add func(...Region)) {
 		return // read has read the box
 	}
 	for chunk := range chunks {
-		cell := make(grid.Box, len(p.box))
-		for i := range cell {
-			cell[i] = grid.Interval{Start: chunk.Start[i], Stop: chunk.Start[i] + chunk.Logical[i]}
-		}
-		if r, any := p.region(clipped(cell, p.box)); any {
+		if r, any := p.region(clipped(cellOf(chunk), p.box)); any {
 			add(r)
 		}
 	}

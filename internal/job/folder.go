@@ -263,7 +263,8 @@ type Manifest struct {
 type RefusedPart struct {
 	File, Path string
 	Err        error
-	Array      bool // as in [virtual.Refusal]
+	Array      bool  // as in [virtual.Refusal]
+	More       int64 // as in [virtual.Refusal]
 }
 
 // Record has the time, requests and bytes that a task has taken.

@@ -197,6 +197,6 @@ func (m *Manifest) add(p *virtual.Part) {
 		m.Kept++
 	}
 	for _, x := range p.Refused {
-		m.Refused = append(m.Refused, RefusedPart{p.Name, x.Path, x.Err, x.Array})
+		m.Refused = append(m.Refused, RefusedPart{p.Name, x.Path, x.Err, x.Array, x.More})
 	}
 }

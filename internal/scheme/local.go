@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 
 	"varve.dev/zarr/internal/driver"
@@ -45,6 +46,8 @@ func openLocal(ctx context.Context, location string, access store.Access) (store
 		if access != store.Create {
 			// Describe what is at the path instead of repeating the system's error.
 			err = cmp.Or(isDirectory(root), err)
+		} else {
+			err = cmp.Or(underFile(root), err)
 		}
 		return nil, store.Path{}, plainPathError(err)
 	}
@@ -95,11 +98,41 @@ func isDirectory(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fault.NotFound("nothing is here")
+		return cmp.Or(brokenLink(dir), error(fault.NotFound("nothing is here")))
 	case err != nil:
-		return plainPathError(err)
+		return cmp.Or(underFile(dir), plainPathError(err))
 	case !info.IsDir():
 		return fault.NotFound("no Zarr node here, only a file")
+	}
+	return nil
+}
+
+// brokenLink returns an error if a path is, or leads through, a symbolic link whose
+// target is missing.
+func brokenLink(dir string) error {
+	for ; ; dir = filepath.Dir(dir) {
+		if target, err := os.Readlink(dir); err == nil {
+			if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+				return fault.NotFound(fmt.Sprintf("nothing is here: %s is a symbolic link, and its target %s does not exist", filepath.Base(dir), target))
+			}
+			return nil
+		}
+		if dir == filepath.Dir(dir) {
+			return nil
+		}
+	}
+}
+
+// underFile returns an error if a part of a path is a file, so that nothing can be below
+// it.
+func underFile(dir string) error {
+	for above := filepath.Dir(dir); above != filepath.Dir(above); above = filepath.Dir(above) {
+		if info, err := os.Stat(above); err == nil {
+			if info.IsDir() {
+				return nil
+			}
+			return fmt.Errorf("%s is a file, not a directory, so nothing can be below it: %w", filepath.Base(above), syscall.ENOTDIR)
+		}
 	}
 	return nil
 }

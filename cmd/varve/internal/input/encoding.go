@@ -32,7 +32,7 @@ var encodingAttributes = []string{cf.ScaleFactor, cf.AddOffset, cf.Unsigned, cf.
 // this array. They are stored unchanged, so readers would see wrong values. If that array
 // has no such attributes, its numbers count as raw.
 func (v *Values) CheckEncoding(ctx context.Context, a *zarr.Array) error {
-	if v.array == nil || v.Type != a.Type() {
+	if v.array == nil || v.Type != a.Type() || v.times != nil && v.times.shape != nil { // booleans are checked one by one
 		return nil
 	}
 	find := v.faults

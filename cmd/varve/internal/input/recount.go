@@ -13,25 +13,39 @@ import (
 	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
 )
 
 // recount converts times that count from another moment, in other units or in another
-// type: each file may count from its own first day.
+// type: each file may count from its own first day. It also converts the numbers 0 and 1
+// to booleans, which NetCDF does not have.
 type recount struct {
 	name     string
 	src, dst dtype.Type
+	shape    []int64 // of booleans; nil for times
 	from, to cf.Times
 	hasValue func(elem []byte) bool
 	// isMissing reports whether readers of the other array take an element for no value.
 	isMissing func(elem []byte) bool
 }
 
-// recountFor returns the conversion of the times of an array for another array, or nil if
-// there is nothing to convert, or if not both have times that are stored as they are.
+// areTruths reports whether the numbers of an array are booleans: xarray stores these as
+// int8 in NetCDF, with the attribute dtype.
+func areTruths(a *zarr.Array) bool {
+	return (a.Type() == dtype.Int8 || a.Type() == dtype.Uint8) && source.Attribute(a, "dtype") == "bool"
+}
+
+// recountFor returns the conversion of the times or booleans of an array for another
+// array, or nil if there is nothing to convert, or if not both have times that are stored
+// as they are.
 func recountFor(ctx context.Context, name string, from, to *zarr.Array) (*recount, error) {
+	if to != nil && to.Type() == dtype.Bool && areTruths(from) {
+		return &recount{name: name, src: from.Type(), dst: dtype.Bool, shape: from.Shape()}, nil
+	}
 	if to == nil || !element.IsNumeric(from.Type()) || !element.IsNumeric(to.Type()) {
 		return nil, nil
 	}
@@ -96,6 +110,9 @@ func ReadAs(ctx context.Context, name string, from, to *zarr.Array) (e element.V
 // convert sets dst to the times of src, elements in host byte order. first is the index
 // of the first one, for errors, or negative if the array has several axes.
 func (r *recount) convert(dst, src []byte, first int64) error {
+	if r.shape != nil {
+		return r.truths(dst, src, func(i int) []int64 { return indexAt(r.shape, first+int64(i)) })
+	}
 	n, m := r.src.Size(), r.dst.Size()
 	for i := first; len(src) > 0; i, dst, src = i+1, dst[m:], src[n:] {
 		if err := r.element(dst[:m], src[:n]); err != nil {
@@ -107,6 +124,40 @@ func (r *recount) convert(dst, src []byte, first int64) error {
 		}
 	}
 	return nil
+}
+
+// truths sets dst to the booleans that the numbers 0 and 1 in src stand for. index
+// returns the index of one of them in the array, for errors.
+func (r *recount) truths(dst, src []byte, index func(i int) []int64) error {
+	for i, number := range src {
+		if number > 1 {
+			return failure.BadArgument("%s: element %v is %s, which is no boolean: only 0 and 1 are", r.name, index(i), r.src.AppendText(nil, src[i:i+1]))
+		}
+		dst[i] = number
+	}
+	return nil
+}
+
+// indexAt returns the index of an element by its number in C order.
+func indexAt(shape []int64, number int64) []int64 {
+	index := make([]int64, len(shape))
+	for i := len(shape) - 1; i >= 0; i-- {
+		index[i], number = number%shape[i], number/shape[i]
+	}
+	return index
+}
+
+// indexIn returns the index of an element by its number in C order in a box.
+func indexIn(box grid.Box, number int64) []int64 {
+	shape := make([]int64, len(box))
+	for i, in := range box {
+		shape[i] = in.Len()
+	}
+	index := indexAt(shape, number)
+	for i, in := range box {
+		index[i] += in.Start
+	}
+	return index
 }
 
 func (r *recount) element(dst, src []byte) error {

@@ -105,7 +105,8 @@ func compareNaturally(a, b string) int {
 func leadingDigits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
 // openNodeValues opens an array whose elements must be of type t. The zero Type accepts
-// any type. Times are converted to those of the array that they go into.
+// any type. Times are converted to those of the array that they go into, and numbers that
+// stand for booleans to these.
 func openNodeValues(cmd *cobra.Command, location string, t dtype.Type, into *zarr.Array) (v *Values, err error) {
 	a, done, err := node.OpenSource(cmd.Context(), location, into, session.Reading(cmd))
 	if err != nil {
@@ -226,7 +227,7 @@ func (r *nodeReader) Read(p []byte) (int, error) {
 		if r.unread = e.Data; r.times != nil {
 			r.unread = make([]byte, e.Len()*r.times.dst.Size())
 			first := int64(-1)
-			if r.Array.Rank() == 1 {
+			if r.Array.Rank() == 1 || r.times.shape != nil {
 				first = r.converted
 			}
 			r.converted += int64(e.Len())

@@ -460,6 +460,9 @@ func (v *Values) Source(shape []int64, axis int, planes int64) (*zarr.Source, er
 			if err := v.array.ReadBytes(ctx, selection.BoxOf(box), src); err != nil {
 				return err
 			}
+			if v.times.shape != nil {
+				return v.times.truths(dst, src, func(i int) []int64 { return indexIn(box, int64(i)) })
+			}
 			first := int64(-1)
 			if len(box) == 1 {
 				first = box[0].Start

@@ -116,13 +116,16 @@ func schemeMeant(location string) string {
 
 // fileMeant returns a hint for a file that was given instead of a node.
 func fileMeant(cmd *cobra.Command, location string) string {
-	if info, err := os.Stat(LocalPath(location)); err != nil || info.IsDir() {
+	info, err := os.Stat(LocalPath(location))
+	if err != nil || info.IsDir() {
 		return ""
 	}
 	args := cmd.Flags().Args()
 	switch ext := strings.ToLower(filepath.Ext(location)); {
 	case len(args) > 1 && args[0] == location && IsLocation(args[1]):
 		return fmt.Sprintf(" (the node comes first: varve %s %s %s)", cmd.Name(), args[1], location)
+	case info.Mode().IsRegular() && info.Size() == 0:
+		return " (the file is empty)"
 	case ext == ".npy":
 		return fmt.Sprintf(" (varve create NODE --from %s converts it to an array)", location)
 	case slices.Contains(documents, filepath.Base(location)):
