@@ -123,18 +123,11 @@ func (f *checkFlags) plan(cmd *cobra.Command, location string) error {
 	}
 	head := dryrun.Head{Operation: cmd.Name(), Node: location, Strategy: "read-only", Guarantee: "atomic"}
 	head.Stages = []dryrun.Stage{{Name: "check", Tasks: chunks}, {Name: "publish", Tasks: 1}}
-	request := checkRequest{Check: job.Check{Fast: f.how.Fast, Complete: f.how.Complete, Checksums: f.list != "", DANDI: f.dandi}}
+	request := job.Check{Fast: f.how.Fast, Complete: f.how.Complete, Checksums: f.list != "", DANDI: f.dandi}
 	if f.list != "" {
 		request.List = absolute(f.list)
 	}
 	return writeShared(cmd, f.planTo, head, dryrun.Counts{}, request)
-}
-
-// checkRequest is the request of a plan. The command also has the file of
-// --write-checksums, under the former name of that flag.
-type checkRequest struct {
-	job.Check
-	List string `json:"write_manifest,omitempty"`
 }
 
 // chunksBelow returns the number of chunks of an array, or of all arrays below a group.
@@ -164,7 +157,7 @@ func chunksBelow(ctx context.Context, n zarr.Node) (all int64, err error) {
 
 // printChecked prints what the tasks of a plan have found, as varve check does.
 func printChecked(cmd *cobra.Command, plan *job.Plan, r *job.Checked) error {
-	var q checkRequest
+	var q job.Check
 	if err := json.Unmarshal(plan.Request, &q); err != nil {
 		return err
 	}

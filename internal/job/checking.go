@@ -26,6 +26,9 @@ type Check struct {
 	Checksums bool `json:"checksums,omitempty"`
 	// DANDI also computes the digest of the DANDI archive.
 	DANDI bool `json:"dandi,omitempty"`
+	// List is the file to which the program that publishes writes the checksums, under
+	// the former name of --write-checksums. Tasks do not need it.
+	List string `json:"write_manifest,omitempty"`
 }
 
 // Checked is the result of a check.
