@@ -34,6 +34,9 @@ type Collector struct {
 	// locations. These may claim more chunks than they have bytes. 0 is 1.25 GiB, which
 	// is 67 million chunks. What exceeds it is an [ErrLimit].
 	Memory int64
+	// Without lists patterns of [path.Match]. Arrays whose paths match one of them are left
+	// out of all files.
+	Without []string
 	// Added is called for each file after it was added, if it is not nil.
 	Added func(p *Part)
 	// Copied is called for each chunk after it was copied without its padding, with the
@@ -87,6 +90,11 @@ func (c *Collector) locationOf(p place) string {
 // Collect adds files to a hierarchy, in their order. A file that j has already is passed
 // over, so that a collection that was interrupted can be repeated.
 func (c *Collector) Collect(ctx context.Context, j *Joined, files []string) error {
+	for _, pattern := range c.Without {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return fmt.Errorf("%w: %q is no pattern of paths: %w", zarr.ErrInvalidArgument, pattern, err)
+		}
+	}
 	known, err := j.known(ctx)
 	if err != nil {
 		return err
@@ -204,7 +212,7 @@ const bytesAhead = 1 << 20
 
 func (c *Collector) add(ctx context.Context, j *Joined, p *Part, err error) error {
 	if err == nil {
-		err = j.Add(ctx, p)
+		err = j.Add(ctx, c.taken(p))
 	}
 	if err == nil && c.scans != nil {
 		err = c.scans.add(ctx, p)
@@ -213,6 +221,24 @@ func (c *Collector) add(ctx context.Context, j *Joined, p *Part, err error) erro
 		c.Added(p)
 	}
 	return err
+}
+
+// taken returns the part without the arrays that are to be left out. What is kept of the
+// scan has them: the next collection may take them.
+func (c *Collector) taken(p *Part) *Part {
+	out := func(name string) bool {
+		return slices.ContainsFunc(c.Without, func(pattern string) bool {
+			matched, _ := path.Match(pattern, name) // Collect has checked it
+			return matched
+		})
+	}
+	if !slices.ContainsFunc(p.Manifest.Arrays, func(a *Array) bool { return out(a.Path) }) {
+		return p
+	}
+	m, taken := *p.Manifest, *p
+	m.Arrays = slices.DeleteFunc(slices.Clone(m.Arrays), func(a *Array) bool { return out(a.Path) })
+	taken.Manifest = &m
+	return &taken
 }
 
 // locations are those of sources. The chunks of a Zarr node are sources below it.

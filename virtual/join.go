@@ -337,7 +337,7 @@ func (j *Joined) same(ctx context.Context, p *Part, old *joined, a *Array) (func
 		return nil, mismatch(p.Name, a.Path, "%v", err)
 	}
 	if !old.coord.isEqual(values) {
-		return nil, mismatch(p.Name, a.Path, "its values differ from those in %s, and it does not have the dimension of the files", old.last)
+		return nil, mismatch(p.Name, a.Path, "its values differ from those in %s, and it does not have the dimension of the files: leave it out (Collector.Without), or join files that agree", old.last)
 	}
 	return add, nil
 }

@@ -105,6 +105,49 @@ func TestRepeatedArrays(t *testing.T) {
 	}
 }
 
+// TestWithout leaves out an array that differs between files. A scan that is kept has it,
+// for a collection that takes it.
+func TestWithout(t *testing.T) {
+	dir := t.TempDir()
+	for i, file := range []string{"one.zarr", "two.zarr"} {
+		node(t, dir, file+"/g/mask", []int32{1, 2, int32(i)}, []string{"x"}, []int64{3}, nil, "")
+		node(t, dir, file+"/t", []int32{int32(i), 7}, []string{"time"}, []int64{2}, nil, "")
+	}
+	files := []string{filepath.Join(dir, "one.zarr"), filepath.Join(dir, "two.zarr")}
+	for pattern, want := range map[string]error{"": virtual.ErrMismatch, "mask": virtual.ErrMismatch, "g/m*": nil, "[": zarr.ErrInvalidArgument} {
+		c, err := virtual.NewCollector(filepath.Join(dir, "made.vz"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, err := filestore.Open(dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Keep(t.Context(), at, store.MustKey("made.vz/x").Dir()); err != nil {
+			t.Fatal(err)
+		}
+		c.Without = []string{pattern}
+		j, err := virtual.NewJoined(virtual.Join{Concat: "time"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Collect(t.Context(), j, files); !errors.Is(err, want) {
+			t.Errorf("%q: %v, want %v", pattern, err, want)
+		}
+		c.Close()
+		if err := at.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if want != nil {
+			continue
+		}
+		m, err := j.Finish()
+		if err != nil || len(m.Arrays) != 1 || m.Arrays[0].Path != "t" {
+			t.Errorf("%q: %v, %v", pattern, m, err)
+		}
+	}
+}
+
 // TestDamagedArrays joins files of which one has an array that cannot be decoded. The
 // others are read, it is named, and it is in the manifest as it is in the file.
 func TestDamagedArrays(t *testing.T) {

@@ -36,6 +36,7 @@ type virtualizeFlags struct {
 	out, concat, stack string
 	merge, more, dry   bool
 	copyPadded         bool
+	without            []string // patterns of paths of arrays
 	compare            bool
 	atOnce, records    int
 	planTo             string
@@ -62,6 +63,7 @@ first axis. Without either, files add different arrays.`,
 	c.Flags().BoolVar(&f.merge, "merge", false, "every file adds other arrays; the default")
 	c.Flags().BoolVar(&f.more, "append", false, "add files to a manifest that exists")
 	c.Flags().BoolVar(&f.copyPadded, "copy-padded", false, "copy chunks at the ends of files that are stored with padding")
+	c.Flags().StringArrayVar(&f.without, "without", nil, "leave out arrays whose paths match the `PATTERN`, such as crs or 'diag/*'; may be repeated")
 	c.Flags().BoolVar(&f.compare, "compare", false, "read and compare all arrays that files repeat, also those of more than 1 MiB")
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "write nothing, and print the arrays that would result")
 	c.Flags().IntVar(&f.records, "record-size", 0, "put `N` references into each Parquet file; the default is 10,000")
@@ -201,7 +203,7 @@ func (f *virtualizeFlags) run(cmd *cobra.Command, args []string) (err error) {
 		return failure.On("virtualize", f.out, err)
 	}
 	defer c.Close()
-	c.Concurrency = f.atOnce
+	c.Concurrency, c.Without = f.atOnce, f.without
 	if !f.dry && f.isManifest() {
 		if err := c.Keep(ctx, at, path); err != nil {
 			return failure.On("virtualize", f.out, err)
@@ -308,7 +310,7 @@ func outsideText(out string, files []string) string {
 func (f *virtualizeFlags) plan(cmd *cobra.Command, files []string) error {
 	r := job.Scan{
 		Append: f.more, Concat: f.concat, Stack: f.stack, CopyPadded: f.copyPadded, Padded: session.Permitted(cmd).EncodedShapes,
-		Compare: f.compare, Concurrency: f.atOnce,
+		Without: f.without, Compare: f.compare, Concurrency: f.atOnce,
 	}
 	for _, file := range files {
 		r.Files = append(r.Files, planLocation(cmd, file))

@@ -28,6 +28,8 @@ type Scan struct {
 	CopyPadded bool   `json:"copy_padded,omitempty"`
 	Padded     bool   `json:"encoded_shapes,omitempty"`
 	Compare    bool   `json:"compare,omitempty"`
+	// Without lists patterns of the paths of arrays to leave out.
+	Without []string `json:"without,omitempty"`
 	// Concurrency is the number of files that a task scans at once; 0 is the default.
 	Concurrency int `json:"concurrency,omitempty"`
 }
@@ -71,7 +73,7 @@ func (s *scanning) open(ctx context.Context) (*scan, error) {
 	if err != nil {
 		return nil, errors.Join(err, closeStore(at))
 	}
-	o.Concurrency = s.Concurrency
+	o.Concurrency, o.Without = s.Concurrency, s.Without
 	if err := o.Keep(ctx, o.at, o.path); err != nil {
 		return nil, errors.Join(err, o.Close())
 	}

@@ -34,6 +34,7 @@ var remedies = strings.NewReplacer(
 	"grid.KeepEdges, no trim", "--shrink keep-edges, no --trim",
 	"grid.TrimEdges", "--shrink trim-edges",
 	"RectilinearOptions.Trim", "--trim",
+	"Collector.Without", "--without",
 	"Addition.Alone", "--alone",
 	"Group.Consolidate", "varve consolidate",
 	"check.Repair", "varve check --repair",
