@@ -49,9 +49,6 @@ const (
 	theBucket resource = true
 )
 
-// namespace is that of the elements of requests.
-const namespace = "http://s3.amazonaws.com/doc/2006-03-01/"
-
 // do makes attempts of an operation.
 func (s *Store) do(ctx context.Context, c call, attempt func(ctx context.Context) error) error {
 	err := s.reader.Do(ctx, func(ctx context.Context) error { return s.explain(ctx, c, attempt(ctx)) })
