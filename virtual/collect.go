@@ -34,8 +34,8 @@ type Collector struct {
 	// locations. These may claim more chunks than they have bytes. 0 is 1.25 GiB, which
 	// is 67 million chunks. What exceeds it is an [ErrLimit].
 	Memory int64
-	// Without lists patterns of [path.Match]. Arrays whose paths match one of them are left
-	// out of all files.
+	// Without lists patterns of [path.Match]. Arrays whose paths match one of them are
+	// left out of all files.
 	Without []string
 	// Added is called for each file after it was added, if it is not nil.
 	Added func(p *Part)
