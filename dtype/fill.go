@@ -217,7 +217,12 @@ func (t Type) expectedFloat() string {
 	if _, ok := t.format.inf(); ok {
 		words += `"Infinity", "-Infinity", `
 	}
-	return fmt.Sprintf(`a number, %sor "0x" and %s`, words, quantity.Count(2*t.unit, "hexadecimal digits"))
+	digits := quantity.Count(2*t.unit, "hexadecimal digits")
+	if words == "" { // numbers that are larger have no infinity to become
+		largest := t.format.appendFinite(nil, t.format.sign()-1)
+		return fmt.Sprintf(`a number from -%s to %s, or "0x" and %s`, largest, largest, digits)
+	}
+	return fmt.Sprintf(`a number, %sor "0x" and %s`, words, digits)
 }
 
 // putBits stores the number bits in len(elem) bytes in host byte order.

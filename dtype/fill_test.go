@@ -110,6 +110,8 @@ func TestParseFillRefuses(t *testing.T) {
 		{"uint8", []string{"256", "-1", "1e-1", "25.5e-1", "1e400", "0x1", "1_0"}, "an integer from 0 to 255"},
 		{"int64", []string{"9223372036854775808", "-9223372036854775809", "1e19"}, "from -9223372036854775808 to 9223372036854775807"},
 		{"uint64", []string{"18446744073709551616", "1e20", "-1", "1" + strings.Repeat("0", 60000)}, "from 0 to 18446744073709551615"},
+		{"float4_e2m1fn", []string{`448`, `-6.5e9`}, `a number from -6.0 to 6.0, or "0x" and 2 hexadecimal digits`},
+		{"float6_e2m3fn", []string{`448`}, "a number from -7.5 to 7.5"},
 		{"float16", []string{`"0x7e0"`, `"0x7fc00001"`}, `"0x" and 4 hexadecimal digits`},
 		{"float32", []string{
 			`"nan"`, `"inf"`, `"+Infinity"`, `"0"`, "true", "null", "[0,0]", `"0x3f80"`, `"0x7fcg0000"`, `"7fc00000"`,

@@ -100,6 +100,9 @@ func newFindings(location string, r *check.Array, unproven map[string]string) *f
 		o := orphanFact{i.Kind, firstKeys(i), i.Values, i.Bytes, i.Kept}
 		if i.Unexplained {
 			o.Kept = "no record says what they are" // a line of its own says what they may be
+			if i.Values == 1 {
+				o.Kept = "no record says what it is"
+			}
 		}
 		c.Orphaned = append(c.Orphaned, o)
 	}

@@ -47,7 +47,7 @@ func OnlyVarve() Readers {
 }
 
 // OnlyVarveText says what other programs can read in place of a manifest.
-const OnlyVarveText = "varve materialize copies a manifest into a node that all can read, and varve virtualize -o NAME.json makes references for Python"
+const OnlyVarveText = "varve materialize copies a manifest into a node that all can read, and varve virtualize -o NAME.json makes references for Python, if all chunks of an array have one length"
 
 // ReadersOfFile are the readers of an array in a file of another format.
 func ReadersOfFile() Readers {

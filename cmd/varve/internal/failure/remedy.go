@@ -35,6 +35,7 @@ var remedies = strings.NewReplacer(
 	"grid.TrimEdges", "--shrink trim-edges",
 	"RectilinearOptions.Trim", "--trim",
 	"Collector.Without", "--without",
+	"copy the array (transfer.Copy), or write", "make a Zarr array of it (varve materialize), or write",
 	"Addition.Alone", "--alone",
 	"Group.Consolidate", "varve consolidate",
 	"check.Repair", "varve check --repair",
