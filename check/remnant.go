@@ -42,7 +42,7 @@ func (r *Report) findRemnants(ctx context.Context, root *zarr.Group, group strin
 		default:
 			at, err := dir.Join(e.Name)
 			if err != nil {
-				return nil
+				continue // no node has such a name
 			}
 			key, err := partOfNode(ctx, s, at)
 			if err != nil {
