@@ -164,9 +164,9 @@ func (l *Location) With(opt *Options) *Location {
 	return &with
 }
 
-// Core returns how the node at the location is changed, for the other packages of this
-// module: its type is internal. The document of the node is not known yet. The error is
-// that of creating a node there.
+// Core returns the place of the node in its store, with which the other packages of this
+// module change the node: its type is internal. It reads no document, so there may be no
+// node. The error is that of a location at which none can be created.
 func (l *Location) Core() (tree.Node, error) {
 	h, o, err := l.creating(nil)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
-	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/store"
 )
 
@@ -81,15 +81,13 @@ func partOfNode(ctx context.Context, s store.Store, dir store.Path) (string, err
 	return "", nil
 }
 
-// isChunkKey reports whether a name is the key of a chunk of an array of any rank, in any
-// encoding.
+// isChunkKey reports whether a name is the key of a chunk of an array of any rank.
 func isChunkKey(name string) bool {
-	for _, keys := range []metadata.KeyEncoding{metadata.DefaultSlash, metadata.DefaultDot, metadata.V2Dot, metadata.V2Slash} {
-		separators := strings.Count(name, string(keys.Separator()))
-		for _, rank := range []int{separators, separators + 1} {
-			if _, ok := keys.ParseKey(name, rank, nil); ok {
-				return true
-			}
+	for _, separator := range []string{"/", "."} {
+		n := strings.Count(name, separator)
+		// A key has a separator for each axis, or in the encodings of format 2 one less.
+		if tree.IsChunkKey(name, n) || tree.IsChunkKey(name, n+1) {
+			return true
 		}
 	}
 	return false

@@ -153,9 +153,9 @@ type SyncOptions struct {
 	Nodes string
 	// Delete deletes, at the end, the nodes below dst that src does not have, and chunks
 	// that the documents do not describe. Files that belong to no array stay, and so do
-	// nodes below whose paths src has values without documents. Without it,
-	// a node that is an array in src and a group in dst, or the other way round, is an
-	// error that wraps [io/fs.ErrExist].
+	// nodes below whose paths src has values without documents. Without Delete, a node
+	// that is an array in src and a group in dst, or the other way round, is an error that
+	// wraps [io/fs.ErrExist].
 	Delete bool
 	// Verify reads all values of both nodes at the end, and compares their bytes. If some
 	// differ, the error names the first one that was found, and wraps [zarr.ErrConflict]:
@@ -274,7 +274,7 @@ type syncer struct {
 
 	nodes      inventory        // of the source
 	damaged    *DamageError     // nodes that are not in nodes, because a document is damaged
-	blocked    map[string]error // nodes of the destination that stay: theirs is, or src has lost it
+	blocked    map[string]error // nodes of the destination that stay: their document is damaged, or lost in the source
 	copies     inventory        // of the destination, in the directories of nodes
 	hasNode    bool             // the destination has documents, or values of an interrupted Sync
 	noteStored bool             // the note is stored

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 
 	"varve.dev/zarr"
@@ -20,6 +19,7 @@ import (
 	"varve.dev/zarr/internal/ome"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -136,7 +136,7 @@ func (w *walk) add(path string, n *zarr.Array) error {
 		return w.addReferences(v, at, a, keys)
 	}
 	m, count, away := w.part.Manifest, a.Grid.Chunks(), w.checkLocation(path)
-	var others []string // chunks of other grids
+	var more otherChunks // chunks of other grids
 	for e, err := range store.List(w.ctx, w.store, at, store.Deep|store.WithVersions) {
 		if err != nil {
 			return err
@@ -144,8 +144,8 @@ func (w *walk) add(path string, n *zarr.Array) error {
 		index, ok := keys.ParseKey(e.Name, len(count), nil)
 		switch name := strings.TrimPrefix(path+"/"+e.Name, "/"); {
 		case ok || nodename.IsDocument(e.Name):
-		case isChunkKey(e.Name, len(count)):
-			others = append(others, name)
+		case tree.IsChunkKey(e.Name, len(count)):
+			more.add(name)
 		default:
 			w.leaveOut(name)
 		}
@@ -165,31 +165,33 @@ func (w *walk) add(path string, n *zarr.Array) error {
 		a.refs.set(int(a.number(index)), reference{uint32(len(m.Sources)), 0, uint64(info.Size)})
 	}
 	m.Arrays = append(m.Arrays, a)
-	w.leaveOutChunks(others)
+	w.leaveOutChunks(more)
 	return nil
 }
 
-// isChunkKey reports whether a name is the key of a chunk in any encoding.
-func isChunkKey(name string, rank int) bool {
-	for _, keys := range []metadata.KeyEncoding{metadata.DefaultSlash, metadata.DefaultDot, metadata.V2Dot, metadata.V2Slash} {
-		if _, ok := keys.ParseKey(name, rank, nil); ok {
-			return true
-		}
-	}
-	return false
+// otherChunks are the chunks of an array that its document does not describe. Each rechunk
+// leaves as many as the array had.
+type otherChunks struct {
+	first string // in the order of names
+	n     int
 }
 
-// leaveOutChunks names one of the chunks of an array that its document does not describe,
-// and counts the others. Each rechunk leaves as many as the array had.
-func (w *walk) leaveOutChunks(names []string) {
-	if len(names) == 0 {
+func (o *otherChunks) add(name string) {
+	if o.n++; o.n == 1 || name < o.first {
+		o.first = name
+	}
+}
+
+// leaveOutChunks names the first of the chunks, and counts the rest.
+func (w *walk) leaveOutChunks(o otherChunks) {
+	if o.n == 0 {
 		return
 	}
 	text := "no document describes it"
-	if more := len(names) - 1; more > 0 {
-		text += ", nor " + quantity.Count(more, "more chunks") + " of this array"
+	if o.n > 1 {
+		text += ", nor " + quantity.Count(o.n-1, "more chunks") + " of this array"
 	}
-	w.part.Refused = append(w.part.Refused, Refusal{Path: slices.Min(names), Err: errors.New(text)})
+	w.part.Refused = append(w.part.Refused, Refusal{Path: o.first, Err: errors.New(text)})
 }
 
 // findStrangers names the values that belong to no node, such as files of other programs.

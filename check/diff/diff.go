@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -125,7 +126,7 @@ func (r *Report) Equal() bool { return len(r.Differences)+len(r.Unread) == 0 }
 // Errors are of type [*zarr.Error]. If an array is rechunked meanwhile, the error wraps
 // [zarr.ErrConflict].
 func Nodes(ctx context.Context, a, b zarr.Node, opt *Options) (*Report, error) {
-	c := &comparer{Report: &Report{}}
+	c := &comparer{Report: &Report{}, unread: map[string]bool{}}
 	if opt != nil {
 		c.Options = *opt
 	}
@@ -145,6 +146,7 @@ func Nodes(ctx context.Context, a, b zarr.Node, opt *Options) (*Report, error) {
 type comparer struct {
 	Options
 	*Report
+	unread map[string]bool // the paths of Report.Unread
 }
 
 // members compares the nodes below two groups.
@@ -172,7 +174,7 @@ func (c *comparer) members(ctx context.Context, g, h *zarr.Group) error {
 				return err
 			}
 			if err != nil {
-				c.Unread = append(c.Unread, Unread{Path: path, Err: err})
+				c.leave(Unread{Path: path, Err: err})
 			}
 		}
 	}
@@ -190,16 +192,28 @@ func (c *comparer) below(ctx context.Context, g *zarr.Group) (map[string]zarr.No
 			return nil, err
 		case m.Err == nil:
 			nodes[m.Path] = m.Node
-		case !c.isUnread(m.Path):
-			c.Unread = append(c.Unread, Unread{Path: m.Path, Err: m.Err})
+		case !c.unread[m.Path]:
+			c.leave(Unread{Path: m.Path, Err: m.Err})
 		}
 	}
 	return nodes, ctx.Err()
 }
 
-// isUnread reports whether a node cannot be opened in one of the groups.
-func (c *comparer) isUnread(path string) bool {
-	return slices.ContainsFunc(c.Unread, func(u Unread) bool { return u.Path == path })
+// leave notes a node that is not compared, or not completely.
+func (c *comparer) leave(u Unread) {
+	c.Unread = append(c.Unread, u)
+	c.unread[u.Path] = true
+}
+
+// isUnread reports whether a node, or a group that it is in, cannot be opened in one of
+// the groups. What is below such a group is not known.
+func (c *comparer) isUnread(name string) bool {
+	for ; name != "."; name = path.Dir(name) {
+		if c.unread[name] {
+			return true
+		}
+	}
+	return false
 }
 
 func kindOf(n zarr.Node) string {
@@ -246,7 +260,7 @@ func (c *comparer) arrays(ctx context.Context, path string, a, b *zarr.Array) er
 	c.Elements += counts.Elements
 	c.Alike += counts.Alike
 	if counts.Unread > 0 {
-		c.Unread = append(c.Unread, Unread{Path: path, Chunks: counts.Unread, Err: failure.On(a, "compare", counts.First)})
+		c.leave(Unread{Path: path, Chunks: counts.Unread, Err: failure.On(a, "compare", counts.First)})
 	}
 	for _, r := range regions {
 		c.differ(Difference{Path: path, Kind: values, A: r.A, B: r.B, Region: r.Box, Count: r.Count, Largest: r.Largest, First: r.First})

@@ -27,6 +27,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/codecs/vlen"
 	"varve.dev/zarr/internal/racing"
+	fixtures "varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -59,17 +60,9 @@ func heapMiB(do func()) float64 {
 	return float64(peak-before) / (1 << 20)
 }
 
-// leastMiB is heapMiB for a promise of most MiB. What is allocated during a garbage
-// collection counts as in use, which is much on a busy machine, so a result above most is
-// measured again, twice at most.
+// leastMiB is heapMiB for a promise of most MiB.
 func leastMiB(most float64, do func()) float64 {
-	used := heapMiB(do)
-	for range 2 {
-		if used > most {
-			used = min(used, heapMiB(do))
-		}
-	}
-	return used
+	return fixtures.LeastMiB(most, func() float64 { return heapMiB(do) })
 }
 
 // withoutGarbage makes the garbage collector run often, so that garbage does not count as

@@ -32,7 +32,7 @@ func TestTruths(t *testing.T) {
 	}
 	for _, args := range [][]string{{"append", m}, {"insert", m, "--axis", "0", "--at", "0"}, {"write", m, "--select", "0:2"}} {
 		_, errs, status := execute(t, "", append(args, others+"/m")...)
-		if status != 1 || !strings.Contains(errs, "element [1 1] is 2, which is no boolean: only 0 and 1 are") {
+		if status != 1 || !strings.Contains(errs, "element [1 1]: 2 is no boolean: only 0 and 1 are") {
 			t.Errorf("%q: status %d, %s", args, status, errs)
 		}
 		if _, errs, status = execute(t, "", append(args, numbers+"/m")...); status != 1 || !strings.Contains(errs, "has elements of type int8, the array bool") {

@@ -204,8 +204,8 @@ func (a *Array) UpdateAttributesV2(ctx context.Context, change func(object []byt
 	}
 }
 
-// Misread returns those of [Array.Notes] on deviations for which other programs return
-// wrong values. respell ends them.
+// Misread returns notes on deviations of the document for which other programs return
+// wrong values. They are among those of zarr.Array.Notes; [Array.Respell] ends them.
 func (a *Array) Misread() []string {
 	s := a.state.Load()
 	notes := s.Doc.Misread()

@@ -40,6 +40,17 @@ func (n Node) Key() store.Key { return n.Path.MustKey(n.Document) }
 // Reader returns a reader of documents in the store of the node.
 func (n Node) Reader() Reader { return Reader{Store: n.Store, Limits: n.Limits} }
 
+// IsChunkKey reports whether a name in the folder of an array of a rank is the key of a
+// chunk in any encoding of keys.
+func IsChunkKey(name string, rank int) bool {
+	for _, keys := range []metadata.KeyEncoding{metadata.DefaultSlash, metadata.DefaultDot, metadata.V2Dot, metadata.V2Slash} {
+		if _, ok := keys.ParseKey(name, rank, nil); ok {
+			return true
+		}
+	}
+	return false
+}
+
 // CheckNames refuses to create nodes with names that are not legal for a new node, or
 // that format 3 reserves. Existing nodes with such names are read, because other programs
 // write them.

@@ -80,7 +80,7 @@ func (s *Store) removeSome(ctx context.Context, names []string) error {
 		in.Objects = append(in.Objects, named{name})
 	}
 	q := request{
-		call: call{"DeleteObjects", path.Dir(names[0])}, method: http.MethodPost, on: theBucket,
+		call: call{"DeleteObjects", path.Dir(names[0])}, method: http.MethodPost, onBucket: true,
 		query: values("delete", ""), header: http.Header{}, data: encode(in),
 	}
 	// A sum is required. Old services know only the first, directory buckets the second.

@@ -123,7 +123,7 @@ func (s *Store) eachUpload(ctx context.Context, prefix string, do func(listedUpl
 			NextUploadIDMarker string `xml:"NextUploadIdMarker"`
 		}
 		query := values("uploads", "", "prefix", prefix, "key-marker", lastKey, "upload-id-marker", lastID)
-		if _, err := s.repeat(ctx, request{call: c, method: http.MethodGet, on: theBucket, query: query}, &page); err != nil {
+		if _, err := s.repeat(ctx, request{call: c, method: http.MethodGet, onBucket: true, query: query}, &page); err != nil {
 			return err
 		}
 		for _, u := range page.Uploads {

@@ -46,7 +46,7 @@ func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) ite
 func (s *Store) learnVersioning(ctx context.Context, prefix string) error {
 	var one page
 	query := values("list-type", "2", "prefix", prefix, "max-keys", "10")
-	if _, err := s.repeat(ctx, request{call: call{listObjects, prefix}, method: http.MethodGet, on: theBucket, query: query}, &one); err != nil {
+	if _, err := s.repeat(ctx, request{call: call{listObjects, prefix}, method: http.MethodGet, onBucket: true, query: query}, &one); err != nil {
 		return err
 	}
 	for _, object := range one.Contents {
@@ -141,7 +141,7 @@ type commonPrefix struct{ Prefix string }
 // get requests one page of a listing.
 func (l *lister) get(ctx context.Context, operation string, to any, query ...string) error {
 	q := request{
-		call: call{operation, l.prefix}, method: http.MethodGet, on: theBucket,
+		call: call{operation, l.prefix}, method: http.MethodGet, onBucket: true,
 		query: values(append(query, "prefix", l.prefix, "delimiter", l.delimiter, "encoding-type", urlEncoding)...),
 	}
 	answer, err := l.s.repeat(ctx, q, to)

@@ -33,21 +33,13 @@ type call struct {
 // request is one request of the API.
 type request struct {
 	call
-	method  string
-	on      resource
-	query   url.Values
-	header  http.Header
-	data    pieces           // the body
-	sending func(body *body) // called with the reader of each body that is sent; may be nil
+	method   string
+	onBucket bool // the URL names the bucket; else the object with the key of the call
+	query    url.Values
+	header   http.Header
+	data     pieces           // the body
+	sending  func(body *body) // called with the reader of each body that is sent; may be nil
 }
-
-// resource is what the URL of a request names.
-type resource bool
-
-const (
-	object    resource = false // the object with the key of the call
-	theBucket resource = true
-)
 
 // do makes attempts of an operation.
 func (s *Store) do(ctx context.Context, c call, attempt func(ctx context.Context) error) error {
@@ -104,7 +96,7 @@ func (s *Store) request(ctx context.Context, q request) *http.Request {
 	u := *s.signer.first.base
 	path := u.EscapedPath() + "/"
 	u.Path += "/"
-	if q.on == object {
+	if !q.onBucket {
 		u.Path, path = u.Path+q.key, path+(&url.URL{Path: q.key}).EscapedPath()
 	}
 	u.RawPath, u.RawQuery = path, q.query.Encode()

@@ -32,7 +32,7 @@ var encodingAttributes = []string{cf.ScaleFactor, cf.AddOffset, cf.Unsigned, cf.
 // this array. They are stored unchanged, so readers would see wrong values. If that array
 // has no such attributes, its numbers count as raw.
 func (v *Values) CheckEncoding(ctx context.Context, a *zarr.Array) error {
-	if v.array == nil || v.Type != a.Type() || v.times != nil && v.times.shape != nil { // booleans are checked one by one
+	if v.array == nil || v.Type != a.Type() || v.recoding != nil && v.Type == dtype.Bool { // each is checked when it is recoded
 		return nil
 	}
 	find := v.faults
@@ -63,7 +63,7 @@ func (v *Values) faults(ctx context.Context, a *zarr.Array) (faults []string, er
 	if faults, err = statementsDiffer(v.array, a); err != nil {
 		return nil, err
 	}
-	if v.times != nil { // its numbers are converted
+	if v.recoding != nil { // its numbers become those of the array
 		return faults, nil
 	}
 	says := hasEncoding(v.array) || from.Units != "" // bounds have the units of their coordinate

@@ -115,14 +115,14 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type, into *zar
 	if virtual.IsForeign(node.Clean(location)) { // messages name the array in the file
 		location = a.Location().String()
 	}
-	var times *recount
+	var r *recoding
 	src, err := source.New(cmd.Context(), a, "", false)
 	if err == nil {
-		times, err = recountFor(cmd.Context(), location, a, into)
+		r, err = recodingFor(cmd.Context(), location, a, into)
 	}
 	switch {
 	case err != nil:
-	case !t.IsZero() && src.Type != t && times == nil:
+	case !t.IsZero() && src.Type != t && r == nil:
 		err = failure.BadArgument("%s has elements of type %s, the array %s%s", location, typeText(src.Type), typeText(t),
 			convertNode(cmd.Context(), location, a, into, src.Type, t))
 	case src.Bytes == source.TooMany:
@@ -152,9 +152,9 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type, into *zar
 	}
 	// A reader is asked for bytes, and an iterator gives slabs, so pull them one by one.
 	next, stop := iter.Pull(slabs)
-	v.Reader, v.array = &nodeReader{cmd: cmd, Reader: src.Reader(), nextSlab: next, times: times}, a
-	if v.times = times; times != nil {
-		v.Type, v.Total = times.dst, v.Total/int64(times.src.Size())*int64(times.dst.Size())
+	v.Reader, v.array = &nodeReader{cmd: cmd, Reader: src.Reader(), nextSlab: next, recoding: r}, a
+	if v.recoding = r; r != nil {
+		v.Type, v.Total = r.dst, v.Total/int64(r.src.Size())*int64(r.dst.Size())
 	}
 	v.closeNode = func() error {
 		stop()
@@ -205,8 +205,8 @@ type nodeReader struct {
 	nextSlab func() (selection.Selection, bool)
 	unread   []byte // unread bytes of the last slab
 
-	times     *recount // nil if elements stay as they are
-	converted int64    // number of elements that were converted
+	recoding *recoding // nil if elements stay as they are
+	recoded  int64     // number of elements so far
 }
 
 // Read implements [io.Reader].
@@ -224,16 +224,13 @@ func (r *nodeReader) Read(p []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if r.unread = e.Data; r.times != nil {
-			r.unread = make([]byte, e.Len()*r.times.dst.Size())
-			first := int64(-1)
-			if r.Array.Rank() == 1 || r.times.shape != nil {
-				first = r.converted
-			}
-			r.converted += int64(e.Len())
-			if err := r.times.convert(r.unread, e.Data, first); err != nil {
+		if r.unread = e.Data; r.recoding != nil {
+			r.unread = make([]byte, e.Len()*r.recoding.dst.Size())
+			index := func(i int64) []int64 { return indexAt(r.Array.Shape(), r.recoded+i) }
+			if err := r.recoding.recode(r.unread, e.Data, index); err != nil {
 				return 0, err
 			}
+			r.recoded += int64(e.Len())
 		}
 	}
 	n := copy(p, r.unread)

@@ -51,7 +51,7 @@ type Values struct {
 	file         *os.File
 	array        *zarr.Array     // a Zarr node; nil for files
 	closeNode    func() error    // closes the node
-	times        *recount        // of the node; nil if elements stay as they are
+	recoding     *recoding       // of the node; nil if elements stay as they are
 	spool        localfile.Spool // spooled bytes of a stream
 
 	// Watch begins a line of progress for a stream of total bytes, or 0 if unknown. It
@@ -453,21 +453,14 @@ func (v *Values) Source(shape []int64, axis int, planes int64) (*zarr.Source, er
 			if len(v.Shape) < len(box) { // one plane
 				box = slices.Delete(slices.Clone(box), axis, axis+1)
 			}
-			if v.times == nil {
+			if v.recoding == nil {
 				return v.array.ReadBytes(ctx, selection.BoxOf(box), dst)
 			}
-			src := make([]byte, len(dst)/v.times.dst.Size()*v.times.src.Size())
+			src := make([]byte, len(dst)/v.recoding.dst.Size()*v.recoding.src.Size())
 			if err := v.array.ReadBytes(ctx, selection.BoxOf(box), src); err != nil {
 				return err
 			}
-			if v.times.shape != nil {
-				return v.times.truths(dst, src, func(i int) []int64 { return indexIn(box, int64(i)) })
-			}
-			first := int64(-1)
-			if len(box) == 1 {
-				first = box[0].Start
-			}
-			return v.times.convert(dst, src, first)
+			return v.recoding.recode(dst, src, func(i int64) []int64 { return indexIn(box, i) })
 		}}, nil
 	}
 	r, ok := v.Reader.(interface {

@@ -20,13 +20,18 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-// recount converts times that count from another moment, in other units or in another
-// type: each file may count from its own first day. It also converts the numbers 0 and 1
-// to booleans, which NetCDF does not have.
-type recount struct {
-	name     string
+// recoding makes elements of an array those of another one that mean the same: times that
+// count from another moment, in other units or in another type, or booleans, which NetCDF
+// stores as numbers.
+type recoding struct {
+	name     string // of the array, for errors
 	src, dst dtype.Type
-	shape    []int64 // of booleans; nil for times
+	element  func(dst, src []byte) error
+}
+
+// recount recodes times: each file may count from its own first day.
+type recount struct {
+	src, dst dtype.Type
 	from, to cf.Times
 	hasValue func(elem []byte) bool
 	// isMissing reports whether readers of the other array take an element for no value.
@@ -39,12 +44,12 @@ func areTruths(a *zarr.Array) bool {
 	return (a.Type() == dtype.Int8 || a.Type() == dtype.Uint8) && source.Attribute(a, "dtype") == "bool"
 }
 
-// recountFor returns the conversion of the times or booleans of an array for another
-// array, or nil if there is nothing to convert, or if not both have times that are stored
-// as they are.
-func recountFor(ctx context.Context, name string, from, to *zarr.Array) (*recount, error) {
+// recodingFor returns the recoding of the times or booleans of an array for another array,
+// or nil if their elements are alike, or if not both have times that are stored as they
+// are.
+func recodingFor(ctx context.Context, name string, from, to *zarr.Array) (*recoding, error) {
 	if to != nil && to.Type() == dtype.Bool && areTruths(from) {
-		return &recount{name: name, src: from.Type(), dst: dtype.Bool, shape: from.Shape()}, nil
+		return &recoding{name, from.Type(), dtype.Bool, truths(from.Type())}, nil
 	}
 	if to == nil || !element.IsNumeric(from.Type()) || !element.IsNumeric(to.Type()) {
 		return nil, nil
@@ -57,7 +62,7 @@ func recountFor(ctx context.Context, name string, from, to *zarr.Array) (*recoun
 	if err != nil {
 		return nil, err
 	}
-	r := &recount{name: name, src: from.Type(), dst: to.Type()}
+	r := &recount{src: from.Type(), dst: to.Type()}
 	var is, also bool
 	r.from, is = there.Times()
 	r.to, also = here.Times()
@@ -80,13 +85,13 @@ func recountFor(ctx context.Context, name string, from, to *zarr.Array) (*recoun
 		q = q.OfCoordinate()
 	}
 	r.hasValue, r.isMissing = p.HasValue, q.IsMissing
-	return r, nil
+	return &recoding{name, r.src, r.dst, r.element}, nil
 }
 
 // ReadAs returns all elements of an array in the type and, if they are times, in the
 // units of another one. If their numbers mean something else, it returns an error.
 func ReadAs(ctx context.Context, name string, from, to *zarr.Array) (e element.Values, err error) {
-	r, err := recountFor(ctx, name, from, to)
+	r, err := recodingFor(ctx, name, from, to)
 	if err == nil && r == nil {
 		if from.Type() != to.Type() {
 			return e, failure.BadArgument("%s has elements of type %s, and here they are of type %s", name, from.Type(), to.Type())
@@ -104,38 +109,36 @@ func ReadAs(ctx context.Context, name string, from, to *zarr.Array) (e element.V
 	}
 	more := element.Values{Type: r.dst}
 	more.Grow(int(n))
-	return more, r.convert(more.Data, e.Data, 0)
+	return more, r.recode(more.Data, e.Data, func(i int64) []int64 { return indexAt(from.Shape(), i) })
 }
 
-// convert sets dst to the times of src, elements in host byte order. first is the index
-// of the first one, for errors, or negative if the array has several axes.
-func (r *recount) convert(dst, src []byte, first int64) error {
-	if r.shape != nil {
-		return r.truths(dst, src, func(i int) []int64 { return indexAt(r.shape, first+int64(i)) })
-	}
+// recode sets dst to the elements of src, both in host byte order. index returns the index
+// in the array of element i of src, for errors.
+func (r *recoding) recode(dst, src []byte, index func(i int64) []int64) error {
 	n, m := r.src.Size(), r.dst.Size()
-	for i := first; len(src) > 0; i, dst, src = i+1, dst[m:], src[n:] {
+	for i := int64(0); len(src) > 0; i, dst, src = i+1, dst[m:], src[n:] {
 		if err := r.element(dst[:m], src[:n]); err != nil {
-			place := ""
-			if first >= 0 {
-				place = fmt.Sprintf("element %d: ", i)
+			at := index(i)
+			place := fmt.Sprint(at)
+			if len(at) == 1 {
+				place = strconv.FormatInt(at[0], 10)
 			}
-			return failure.BadArgument("%s: %stime %s cannot be stored here: %w", r.name, place, r.src.AppendText(nil, src[:n]), err)
+			return failure.BadArgument("%s: element %s: %w", r.name, place, err)
 		}
 	}
 	return nil
 }
 
-// truths sets dst to the booleans that the numbers 0 and 1 in src stand for. index
-// returns the index of one of them in the array, for errors.
-func (r *recount) truths(dst, src []byte, index func(i int) []int64) error {
-	for i, number := range src {
-		if number > 1 {
-			return failure.BadArgument("%s: element %v is %s, which is no boolean: only 0 and 1 are", r.name, index(i), r.src.AppendText(nil, src[i:i+1]))
+// truths returns a function that sets dst to the boolean that a number of a type of one
+// byte stands for.
+func truths(t dtype.Type) func(dst, src []byte) error {
+	return func(dst, src []byte) error {
+		if src[0] > 1 { // -1 is 255
+			return failure.BadArgument("%s is no boolean: only 0 and 1 are", t.AppendText(nil, src))
 		}
-		dst[i] = number
+		dst[0] = src[0]
+		return nil
 	}
-	return nil
 }
 
 // indexAt returns the index of an element by its number in C order.
@@ -160,7 +163,15 @@ func indexIn(box grid.Box, number int64) []int64 {
 	return index
 }
 
+// element sets dst to the time that src stands for.
 func (r *recount) element(dst, src []byte) error {
+	if err := r.time(dst, src); err != nil {
+		return failure.BadArgument("time %s cannot be stored here: %w", r.src.AppendText(nil, src), err)
+	}
+	return nil
+}
+
+func (r *recount) time(dst, src []byte) error {
 	if !r.hasValue(src) {
 		return failure.BadArgument("it is missing there")
 	}
