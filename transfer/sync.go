@@ -154,8 +154,8 @@ type SyncOptions struct {
 	// Delete deletes, at the end, the nodes below dst that src does not have, and chunks
 	// that the documents do not describe. Files that belong to no array stay, and so do
 	// nodes below whose paths src has values without documents. Without Delete, a node
-	// that is an array in src and a group in dst, or the other way round, is an error that
-	// wraps [io/fs.ErrExist].
+	// that is an array in src and a group in dst, or the other way round, is an error
+	// that wraps [io/fs.ErrExist].
 	Delete bool
 	// Verify reads all values of both nodes at the end, and compares their bytes. If some
 	// differ, the error names the first one that was found, and wraps [zarr.ErrConflict]:

@@ -169,8 +169,8 @@ func (w *walk) add(path string, n *zarr.Array) error {
 	return nil
 }
 
-// otherChunks are the chunks of an array that its document does not describe. Each rechunk
-// leaves as many as the array had.
+// otherChunks are the chunks of an array that its document does not describe. Each
+// rechunk leaves as many as the array had.
 type otherChunks struct {
 	first string // in the order of names
 	n     int

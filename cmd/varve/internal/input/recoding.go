@@ -44,9 +44,9 @@ func areTruths(a *zarr.Array) bool {
 	return (a.Type() == dtype.Int8 || a.Type() == dtype.Uint8) && source.Attribute(a, "dtype") == "bool"
 }
 
-// recodingFor returns the recoding of the times or booleans of an array for another array,
-// or nil if their elements are alike, or if not both have times that are stored as they
-// are.
+// recodingFor returns the recoding of the times or booleans of an array for another
+// array, or nil if their elements are alike, or if not both have times that are stored as
+// they are.
 func recodingFor(ctx context.Context, name string, from, to *zarr.Array) (*recoding, error) {
 	if to != nil && to.Type() == dtype.Bool && areTruths(from) {
 		return &recoding{name, from.Type(), dtype.Bool, truths(from.Type())}, nil
@@ -112,8 +112,8 @@ func ReadAs(ctx context.Context, name string, from, to *zarr.Array) (e element.V
 	return more, r.recode(more.Data, e.Data, func(i int64) []int64 { return indexAt(from.Shape(), i) })
 }
 
-// recode sets dst to the elements of src, both in host byte order. index returns the index
-// in the array of element i of src, for errors.
+// recode sets dst to the elements of src, both in host byte order. index returns the
+// index in the array of element i of src, for errors.
 func (r *recoding) recode(dst, src []byte, index func(i int64) []int64) error {
 	n, m := r.src.Size(), r.dst.Size()
 	for i := int64(0); len(src) > 0; i, dst, src = i+1, dst[m:], src[n:] {
