@@ -287,7 +287,7 @@ func pinnedArray(s *snapshot.Array, text int64) comparison.Array {
 			_, err := read(ctx, box, func(r *snapshot.Selected) element.Buffer { return element.Buffer{Type: r.Type, Data: dst} })
 			return err
 		},
-		Elements: func(ctx context.Context, box grid.Box) (element.Buffer, error) {
+		Elements: func(ctx context.Context, box grid.Box, _ bool) (element.Buffer, error) {
 			return read(ctx, box, func(r *snapshot.Selected) element.Buffer { return r.Room(text) })
 		},
 	}

@@ -399,3 +399,47 @@ func TestUnread(t *testing.T) {
 		t.Errorf("%+v", r.Unread[0].Err)
 	}
 }
+
+// TestLongTexts compares texts that together are far longer than a block, in chunks,
+// inner chunks, and chunks that are cut otherwise: they are read a few at a time.
+func TestLongTexts(t *testing.T) {
+	ctx := t.Context()
+	const length = 16 << 10
+	shape := []int64{12, 6}
+	text := make([]string, 12*6)
+	for i := range text {
+		text[i] = strings.Repeat(string(rune('A'+i)), length)
+	}
+	open := func(last string, most int64, spec zarr.Spec) *zarr.Array {
+		spec.Shape, spec.Type = shape, dtype.String
+		s := memstore.New()
+		a := fixture.Must(zarr.At(s, "").CreateArray(ctx, spec, nil))
+		text := append(slices.Clone(text[:len(text)-1]), last)
+		if err := zarr.Write(ctx, a, nil, text); err != nil {
+			t.Fatal(err)
+		}
+		return fixture.Must(zarr.At(s, "").OpenArray(ctx, &zarr.Options{Limits: zarr.Limits{Block: most}}))
+	}
+	same, other := text[len(text)-1], strings.Repeat("z", length)
+	want := fixture.Must(open(same, 0, zarr.Spec{Chunks: grid.Chunks(12, 6)}).Digest(ctx, nil))
+	specs := map[string]zarr.Spec{
+		"small chunks": {Chunks: grid.Chunks(1, 2)}, "chunks": {Chunks: grid.Chunks(4, 3)}, "bands": {Chunks: grid.Chunks(5, 6)},
+		"one chunk": {Chunks: grid.Chunks(12, 6)}, "shards": {Chunks: grid.Chunks(12, 3), InnerChunks: grid.Chunks(2, 3)},
+	}
+	for name, spec := range specs {
+		a := open(same, 13*length, spec)
+		if got, err := a.Digest(ctx, nil); err != nil || got != want {
+			t.Errorf("%s: digest %s (%v), want %s", name, got, err, want)
+		}
+		for beside, spec := range specs {
+			b := open(other, 13*length, spec)
+			d, err := zarr.Compare(ctx, a, b)
+			if err != nil || d == nil || !slices.Equal(d.Index, []int64{11, 5}) {
+				t.Errorf("%s and %s: %v (%v)", name, beside, d, err)
+			}
+			if r := nodes(t, a, b, nil); len(r.Unread) > 0 || len(r.Differences) != 1 || r.Elements != 72 || !slices.Equal(r.Differences[0].First, []int64{11, 5}) {
+				t.Errorf("%s and %s: %v", name, beside, r)
+			}
+		}
+	}
+}

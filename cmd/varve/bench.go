@@ -71,8 +71,7 @@ type readTrial struct {
 
 // slab is what one call reads.
 type slab struct {
-	sel    selection.Selection
-	n      int   // elements
+	part   *selection.Resolved
 	chunks int64 // chunks that it touches
 }
 
@@ -109,7 +108,7 @@ func (t *readTrial) run(ctx context.Context, levels []level) (*trial.Measured, e
 	}
 	r := &trial.Measured{Shape: t.shape, DataType: t.typ, Slabs: len(t.slabs)}
 	for _, s := range t.slabs {
-		r.Elements += int64(s.n)
+		r.Elements += s.part.Len()
 		r.Chunks += s.chunks
 	}
 	var err error
@@ -174,13 +173,14 @@ func (t *readTrial) warm(ctx context.Context) error {
 	t.noted.Begin()
 	defer t.noted.End()
 	r, start := s.Reader(), time.Now()
+	r.Crowded = true
 	for sel := range slabs {
 		part, err := s.Array.Select(sel)
 		if err != nil {
 			return err
 		}
-		one := slab{sel, int(part.Len()), subset.NewPlan((*subset.Elements)(part), s.Array.Grid()).Chunks()}
-		if _, err := r.Read(ctx, sel, one.n); err != nil {
+		one := slab{part, subset.NewPlan((*subset.Elements)(part), s.Array.Grid()).Chunks()}
+		if _, err := r.Read(ctx, part); err != nil {
 			return err
 		}
 		if t.slabs = append(t.slabs, one); time.Since(start) >= t.share || len(t.slabs) == mostSlabs {
@@ -206,7 +206,7 @@ const (
 // slabFor returns the size of a slab in bytes: enough for all processors, but no more
 // than other commands read at once, unless one chunk is longer.
 func slabFor(s *source.Source) int64 {
-	chunk := source.LongestChunk(source.Finest(s.Array), element.Width(s.Stored))
+	chunk := source.LongestChunk(s.Array.Core().State().Finest(), element.Width(s.Stored))
 	most := source.SlabOf(s.Stored)
 	// A chunk is decoded whole, so a shorter slab would decode it several times.
 	if chunk >= most {
@@ -254,10 +254,11 @@ func (t *readTrial) round(ctx context.Context, l level) (trial.Round, error) {
 		m.InFlight = t.inFlight(l.processors)
 	}
 	r, before, start := s.Reader(), counter.Stats(), time.Now()
+	r.Crowded = true
 	// Read at least one slab, even if that takes longer than the share.
 	for i := 0; m.Slabs == 0 || time.Since(start) < t.share; i = (i + 1) % len(t.slabs) {
 		one := t.slabs[i]
-		e, err := r.Read(ctx, one.sel, one.n)
+		e, err := r.Read(ctx, one.part)
 		if err != nil {
 			return trial.Round{}, err
 		}

@@ -127,6 +127,50 @@ func crowded(t *testing.T, inner, letters int, limits zarr.Limits) *zarr.Array {
 	return a
 }
 
+// crowdedChunks returns an array of chunks that hold one text each, of a number of
+// letters.
+func crowdedChunks(t *testing.T, chunks, letters int) *zarr.Array {
+	t.Helper()
+	s := memstore.New()
+	a, err := zarr.At(s, "").CreateArray(t.Context(), zarr.Spec{
+		Shape: []int64{int64(chunks)}, Type: dtype.String, Chunks: grid.Chunks(1),
+		Codecs: []metadata.Extension{{Name: vlen.UTF8}, codec.ZstdChecksum(1, false)},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range chunks {
+		if _, err := s.Write(t.Context(), store.Put(store.MustKey(fmt.Sprint("c/", i)), runs(letters)), store.Sync); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return a
+}
+
+// TestLongTextsOfManyChunks exports texts that together fit into a block. They are in
+// memory a few at a time.
+func TestLongTextsOfManyChunks(t *testing.T) {
+	racing.Skip(t)
+	if !alone(t) {
+		return
+	}
+	withoutGarbage(t)
+	const chunks, size, most = 6, 48 << 20, 176.0 // a chunk, and what its decoder needs
+	a := crowdedChunks(t, chunks, size)
+	defer a.Close()
+	var got letters
+	used := leastMiB(most, func() {
+		got = letters{}
+		if err := exported(t, a, &got); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Logf("exported in %.0f MiB", used)
+	if got.a != chunks*size || used > most {
+		t.Errorf("%.0f MiB, want %.0f at most; %d letters, want %d", used, most, got.a, chunks*size)
+	}
+}
+
 // exported writes an array as JSON to w.
 func exported(t *testing.T, a *zarr.Array, w io.Writer) error {
 	t.Helper()

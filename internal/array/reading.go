@@ -123,12 +123,32 @@ func (a *Array) Compared(fail func(error) error) comparison.Array {
 				return r.View(element.Buffer{Type: r.Type, Data: dst})
 			})
 		},
-		Elements: func(ctx context.Context, box grid.Box) (e element.Buffer, err error) {
-			err = read(ctx, box, true, func(r *snapshot.Selected) (strided.View, error) {
-				e = r.Room(a.Block)
-				return r.View(e)
-			})
-			return e, err
+		Elements: func(ctx context.Context, box grid.Box, oneChunk bool) (element.Buffer, error) {
+			e, err := a.Elements(ctx, selection.BoxOf(box), oneChunk)
+			return e, fail(err)
 		},
 	}
+}
+
+// Room returns the bytes that elements of variable length may have in memory: those of a
+// block. Elements of several chunks may have 1/32 of a chunk's limit at most, because a
+// caller can read them one by one, while a single chunk has to be decoded whole.
+func (a *Array) Room(oneChunk bool) int64 {
+	if oneChunk {
+		return a.Block
+	}
+	return max(1, min(a.Block, a.State().Engine.MaxChunk)/32)
+}
+
+// Elements reads elements of variable length. The caller releases their heap. If they
+// have no [Array.Room], the error wraps [coding.ErrRoom].
+func (a *Array) Elements(ctx context.Context, sel selection.Selection, oneChunk bool) (e element.Buffer, err error) {
+	err = a.Read(ctx, a.State(), sel, nil, true, func(r *snapshot.Selected) (strided.View, error) {
+		e = r.Room(a.Room(oneChunk))
+		return r.View(e)
+	})
+	if err != nil {
+		e.Heap.Release()
+	}
+	return e, err
 }

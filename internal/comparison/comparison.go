@@ -51,6 +51,8 @@ type comparison struct {
 	a, b Array
 	typ  dtype.Type
 	data [2][]byte // buffers for one box of each
+
+	division division
 }
 
 // run compares the boxes that may differ, in the C order of their first elements.
@@ -59,6 +61,7 @@ func (c *comparison) run(ctx context.Context) (*Difference, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.division.grid = states[0].Finest()
 	if !sparse {
 		most := c.most(states[0].Grid, states[1].Grid)
 		boxes = ofBoth(states[0].Grid, states[1].Grid, most).boxes(most)
@@ -74,9 +77,7 @@ func (c *comparison) run(ctx context.Context) (*Difference, error) {
 		if err != nil {
 			return nil, err
 		}
-		if first == nil || d != nil && slices.Compare(d.Index, first.Index) < 0 {
-			first = d
-		}
+		first = earlier(first, d)
 	}
 	return first, ctx.Err()
 }
@@ -123,28 +124,45 @@ func (c *comparison) within(ctx context.Context, box grid.Box) (*Difference, err
 }
 
 // withinVariable is within for elements of variable length. It compares them in the
-// decoded chunks, and releases the memory before the next box.
-func (c *comparison) withinVariable(ctx context.Context, box grid.Box) (*Difference, error) {
-	x, err := c.a.Elements(ctx, box)
-	if err != nil {
-		return nil, err
-	}
-	defer x.Heap.Release()
-	y, err := c.b.Elements(ctx, box)
-	if err != nil {
-		return nil, err
-	}
-	defer y.Heap.Release()
+// decoded chunks, and releases the memory before the next part of the box.
+func (c *comparison) withinVariable(ctx context.Context, box grid.Box) (first *Difference, err error) {
+	err = c.division.each(box, func(box grid.Box, oneChunk bool) error {
+		x, err := c.a.Elements(ctx, box, oneChunk)
+		if err != nil {
+			return err
+		}
+		defer x.Heap.Release()
+		y, err := c.b.Elements(ctx, box, oneChunk)
+		if err != nil {
+			return err
+		}
+		defer y.Heap.Release()
+		first = earlier(first, c.differenceOf(box, x, y))
+		return nil
+	})
+	return first, err
+}
+
+// differenceOf returns the first difference of elements of variable length.
+func (c *comparison) differenceOf(box grid.Box, x, y element.Buffer) *Difference {
 	at := 0
 	for index := range box.IndicesInto(make([]int64, len(box))) {
 		// References of two heaps differ even for equal elements.
 		if p, q := x.Heap.Bytes(x.Data[at:]), y.Heap.Bytes(y.Data[at:]); !bytes.Equal(p, q) {
 			text := func(elem []byte) string { return string(c.typ.AppendJSON(nil, elem)) }
-			return &Difference{Index: slices.Clone(index), A: text(p), B: text(q)}, nil
+			return &Difference{Index: slices.Clone(index), A: text(p), B: text(q)}
 		}
 		at += strided.RefSize
 	}
-	return nil, nil
+	return nil
+}
+
+// earlier returns the difference with the earlier index in C order. Nil is none.
+func earlier(a, b *Difference) *Difference {
+	if a == nil || b != nil && slices.Compare(b.Index, a.Index) < 0 {
+		return b
+	}
+	return a
 }
 
 // differenceWithin finds the first difference of two blocks that differ.
@@ -305,8 +323,9 @@ type Array struct {
 	Fresh func(ctx context.Context, s *snapshot.Array) (*snapshot.Array, error)
 	// Read reads the elements of a box, of fixed size, in C order.
 	Read func(ctx context.Context, box grid.Box, dst []byte) error
-	// Elements returns the elements of a box, of variable length.
-	Elements func(ctx context.Context, box grid.Box) (element.Buffer, error)
+	// Elements returns the elements of a box, of variable length. The caller releases
+	// their heap. If they are too long together, the error wraps [coding.ErrRoom].
+	Elements func(ctx context.Context, box grid.Box, oneChunk bool) (element.Buffer, error)
 	// Fail adds the array to an error, because a caller that compares two cannot tell
 	// whose it is. It may be nil if there is one array only.
 	Fail func(err error) error

@@ -69,6 +69,8 @@ type digest struct {
 	fill  []byte // of an element in the sum; nil unless it has to be subtracted
 	done  func(elements int64)
 
+	division division
+
 	mu  sync.Mutex
 	sum residue.Number
 }
@@ -80,6 +82,7 @@ func (d *digest) run(ctx context.Context) (residue.Number, error) {
 		return residue.Number{}, err
 	}
 	d.state, d.shape = states[0], states[0].Grid.Shape()
+	d.division.grid = d.state.Finest()
 	if _, ok := checked.Product(append(slices.Clone(d.shape), d.size)...); !ok {
 		return residue.Number{}, fmt.Errorf("%w: a digest of more than 2^63 bytes; compare parts", engine.ErrLimit)
 	}
@@ -147,7 +150,17 @@ func (d *digest) boxes() (iter.Seq[grid.Box], error) {
 
 // add adds the elements of a box. The buffer is for its memory.
 func (d *digest) add(ctx context.Context, box grid.Box, buffer *[]byte) error {
-	elements, err := d.elements(ctx, box, buffer)
+	if !d.state.Type.Variable() {
+		return d.addPart(ctx, box, false, buffer)
+	}
+	return d.division.each(box, func(part grid.Box, oneChunk bool) error {
+		return d.addPart(ctx, part, oneChunk, buffer)
+	})
+}
+
+// addPart is add for a part of a box. oneChunk tells whether it lies in one chunk.
+func (d *digest) addPart(ctx context.Context, box grid.Box, oneChunk bool, buffer *[]byte) error {
+	elements, err := d.elements(ctx, box, oneChunk, buffer)
 	if err != nil {
 		return err
 	}
@@ -162,9 +175,9 @@ func (d *digest) add(ctx context.Context, box grid.Box, buffer *[]byte) error {
 }
 
 // elements returns the elements of a box in the form of the sum.
-func (d *digest) elements(ctx context.Context, box grid.Box, buffer *[]byte) ([]byte, error) {
+func (d *digest) elements(ctx context.Context, box grid.Box, oneChunk bool, buffer *[]byte) ([]byte, error) {
 	if d.state.Type.Variable() {
-		return d.hashes(ctx, box, buffer)
+		return d.hashes(ctx, box, oneChunk, buffer)
 	}
 	n, _ := box.Len() // cannot overflow: Digest counted the whole array
 	if int64(cap(*buffer)) < n*d.size {
@@ -179,8 +192,8 @@ func (d *digest) elements(ctx context.Context, box grid.Box, buffer *[]byte) ([]
 }
 
 // hashes is elements for elements of variable length.
-func (d *digest) hashes(ctx context.Context, box grid.Box, buffer *[]byte) ([]byte, error) {
-	e, err := d.Elements(ctx, box)
+func (d *digest) hashes(ctx context.Context, box grid.Box, oneChunk bool, buffer *[]byte) ([]byte, error) {
+	e, err := d.Elements(ctx, box, oneChunk)
 	if err != nil {
 		return nil, err
 	}
@@ -397,7 +410,11 @@ func (s *sums) addPiece(ctx context.Context, number int64, chunks []int, buffer 
 	}
 	c, _ := s.from.Chunk(index)
 	piece := c.Box()
-	elements, err := s.elements(ctx, piece, buffer)
+	var elements []byte
+	err := s.division.chunk(func(oneChunk bool) (err error) {
+		elements, err = s.elements(ctx, piece, oneChunk, buffer)
+		return err
+	})
 	if err != nil {
 		return err
 	}

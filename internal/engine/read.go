@@ -152,8 +152,11 @@ func (w *worker) decodeWithin(ctx context.Context, weight, n int64, room, src []
 	buffer, err := w.decodeData(ctx, n, room, src)
 	w.within = false
 	defer buffer.Put()
-	if err == nil && room == nil {
-		w.Gather()
+	if room == nil {
+		if err == nil {
+			w.Gather()
+		}
+		w.Decoded.Heap.Release() // copied to the place of the part, or shared with it
 	}
 	return err
 }

@@ -669,6 +669,17 @@ func (s *Array) ChunkBytes(index []int64) (int64, error) {
 // Inner returns the grid of inner chunks.
 func (s *Array) Inner() (*grid.Grid, error) { return s.Grid.Divided(s.Engine.Chain.Inner()...) }
 
+// Finest returns the grid of the smallest parts that are decoded alone: inner chunks, or
+// chunks.
+func (s *Array) Finest() *grid.Grid {
+	if s.Engine.Chain.Divided() {
+		if g, err := s.Inner(); err == nil { // else use the shards
+			return g
+		}
+	}
+	return s.Grid
+}
+
 // InnerPlace is the position of an inner chunk.
 type InnerPlace struct {
 	Shard  []int64      // index of its chunk

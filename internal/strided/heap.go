@@ -27,9 +27,10 @@ type Heap struct {
 
 // pages holds the bytes that references refer to. The first page is the fill value.
 type pages struct {
-	mu   sync.Mutex
-	all  atomic.Pointer[[][]byte]
-	lent []Loan
+	mu     sync.Mutex
+	all    atomic.Pointer[[][]byte]
+	lent   []Loan
+	shared atomic.Bool // pages of this heap are pages of another one, too
 }
 
 // Loan is memory of a pool. Its user calls Put once, when nothing refers to it any more.
@@ -165,8 +166,9 @@ func (h *Heap) Lend(page Loan) {
 	h.lent = append(h.lent, page)
 }
 
-// Release returns the pages that were lent to their pool, and drops all others. Do not
-// use the elements of the heap afterwards, nor those of heaps that share pages with it.
+// Release returns the pages that were lent to their pool, and drops all others. If
+// another heap shares pages with h, it drops all of them. Do not use the elements of h
+// afterwards.
 func (h *Heap) Release() {
 	if h == nil {
 		return
@@ -174,7 +176,9 @@ func (h *Heap) Release() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, p := range h.lent {
-		p.Put()
+		if !h.shared.Load() {
+			p.Put()
+		}
 	}
 	h.lent = nil
 	clear((*h.all.Load())[1:])
@@ -260,6 +264,7 @@ func (h *Heap) share(refs []byte, from *Heap) bool {
 	if room, _ := h.Room(); used < leastShared || used < held/8*7 || held > room {
 		return false
 	}
+	from.shared.Store(true)
 	for i := 0; i < len(refs); i += RefSize {
 		page, off, n := loadRef(refs[i:])
 		if page == 0 {

@@ -170,6 +170,7 @@ func (d *decoder) decodeTo(p *placement.Mover, src []byte, room int64) error {
 	b := budget.Get(n)
 	defer b.Put()
 	p.Show(b.Bytes(n), d.heap.New().Limited(room))
+	defer p.Decoded.Heap.Release() // its elements are copied to the place of the part, or shared with it
 	if err := d.chain.DecodeWithin(&p.Decoded, p.Part, src); err != nil {
 		return err
 	}

@@ -126,11 +126,10 @@ func (r *ends) readAll(ctx context.Context) error {
 // readBox reads one box of the selection into a box of the shown part. Places of the
 // selection are counted without its steps.
 func (r *ends) readBox(ctx context.Context, from, to grid.Box) error {
-	n, _ := from.Len()
-	if n == 0 {
+	if n, _ := from.Len(); n == 0 {
 		return nil
 	}
-	e, err := r.Read(ctx, r.Selection.Part(from), int(n))
+	e, err := r.Read(ctx, r.Selection.Part(from))
 	if errors.Is(err, coding.ErrRoom) {
 		return r.readHalves(ctx, from, to, err)
 	}

@@ -3,6 +3,7 @@
 package input
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -137,7 +138,9 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type, into *zar
 	if src.Type.Variable() { // text is held in memory as a whole, as for files
 		all := element.Values{Type: src.Type}
 		err := src.Blocks(cmd.Context(), func(e element.Values) error {
-			all.Words = append(all.Words, e.Words...) // the texts of a block are not overwritten by the next
+			for _, w := range e.Words { // a block reuses the memory of the one before
+				all.Words = append(all.Words, bytes.Clone(w))
+			}
 			return nil
 		})
 		v.provide(all)
@@ -220,7 +223,7 @@ func (r *nodeReader) Read(p []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		e, err := r.Reader.Read(r.cmd.Context(), slab, int(part.Len()))
+		e, err := r.Reader.Read(r.cmd.Context(), part)
 		if err != nil {
 			return 0, err
 		}

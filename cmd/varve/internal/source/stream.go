@@ -20,6 +20,8 @@ import (
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/failure"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/selection"
 )
@@ -82,20 +84,64 @@ func (s *Source) measure() {
 // Reader reads blocks of a source. Every block reuses the memory of the previous one.
 type Reader struct {
 	*Source
+	// Crowded permits elements of variable length that lie in several chunks to be as
+	// long together as those of one chunk.
+	Crowded bool
+
 	block, decoded element.Values
+	heap           *strided.Heap // of elements of variable length
+	average        int64         // bytes of such an element in the last block
 }
 
 // Reader returns a reader of blocks.
 func (s *Source) Reader() *Reader { return &Reader{Source: s, block: element.Values{Type: s.Stored}} }
 
-// Read returns the n elements of a part.
-func (r *Reader) Read(ctx context.Context, part selection.Selection, n int) (element.Values, error) {
-	r.block.Grow(n)
-	if err := r.block.Read(ctx, r.Array, part); err != nil || r.Decoding == nil {
+// Read returns the elements of a part. Those of variable length may be too long together:
+// then the error wraps [coding.ErrRoom], and the caller reads the part in several parts.
+func (r *Reader) Read(ctx context.Context, part *selection.Resolved) (element.Values, error) {
+	r.block.Grow(int(part.Len()))
+	read := r.readFixed
+	if r.Stored.Variable() {
+		read = r.readVarying
+	}
+	if err := read(ctx, part); err != nil || r.Decoding == nil {
 		return r.block, err
 	}
 	decodeTo(r.Decoding, &r.decoded, r.block)
 	return r.decoded, nil
+}
+
+func (r *Reader) readFixed(ctx context.Context, part *selection.Resolved) error {
+	return r.Array.ReadBytes(ctx, part, r.block.Data)
+}
+
+// readVarying reads elements of variable length, which stay where they were decoded.
+func (r *Reader) readVarying(ctx context.Context, part *selection.Resolved) error {
+	a, n := r.Array.Core(), part.Len()
+	oneChunk := r.Crowded || r.chunks(part) == 1
+	if !oneChunk && r.average > a.Room(false)/n {
+		return coding.ErrRoom // as it would be after most of the texts are decoded
+	}
+	r.heap.Release()
+	r.heap = nil
+	e, err := a.Elements(ctx, part, oneChunk)
+	if err != nil {
+		return failure.On(r.Array, "read", err)
+	}
+	r.heap, r.average = e.Heap, e.Heap.Len()/n
+	for i := range r.block.Words {
+		r.block.Words[i] = e.Heap.Bytes(e.Data[i*strided.RefSize:])
+	}
+	return nil
+}
+
+// chunks returns the number of chunks or inner chunks that a part touches, at least 1.
+func (r *Reader) chunks(part *selection.Resolved) int64 {
+	n, ok := part.Touched(r.Array.Core().State().Finest()).Len()
+	if !ok {
+		return math.MaxInt64
+	}
+	return max(1, n)
 }
 
 // Blocks calls use with the elements in C order, block by block. Blocks reuse memory.
@@ -129,13 +175,18 @@ func (r *Reader) blocks(ctx context.Context, of *selection.Resolved, size int64,
 			return err
 		}
 		n := part.Len() // elements of one block
-		e, err := r.Read(ctx, part, int(n))
+		e, err := r.Read(ctx, part)
 		switch {
 		case err == nil:
 			err = use(e)
-		// The texts of this block are long: read it again in smaller parts.
+		// The texts of this block are long: read it again in smaller parts. A part of a
+		// chunk would decode all of it.
 		case errors.Is(err, coding.ErrRoom) && n > 1:
-			err = r.blocks(ctx, part, max(1, n/shorter)*element.Width(r.Stored), use)
+			fewer := max(1, n/shorter)
+			if k := min(n, r.chunks(part)); k > 1 {
+				fewer = max(fewer, n-n/k*(k-1)) // about one chunk of k
+			}
+			err = r.blocks(ctx, part, fewer*element.Width(r.Stored), use)
 		case errors.Is(err, coding.ErrRoom):
 			err = TooLong(err)
 		}
@@ -192,7 +243,7 @@ func (s *Source) Slab(least int64) int64 {
 	if s.Decoding != nil { // decoded elements are in memory, too
 		most /= 1 + (element.Width(s.Type)+element.Width(s.Stored)-1)/element.Width(s.Stored)
 	}
-	chunk, layer := (*subset.Elements)(s.Selection).Layer(Finest(s.Array), element.Width(s.Stored))
+	chunk, layer := (*subset.Elements)(s.Selection).Layer(s.Array.Core().State().Finest(), element.Width(s.Stored))
 	if layer <= most || chunk == layer && s.Decoding == nil && chunk <= coding.DefaultChunk {
 		return max(least, layer)
 	}
@@ -232,7 +283,7 @@ func SlabToWrite(limit int64, a *zarr.Array, r *selection.Resolved, t dtype.Type
 	if limit <= 0 {
 		limit = coding.DefaultChunk
 	}
-	chunk, layer := (*subset.Elements)(r).Layer(Finest(a), element.Width(t))
+	chunk, layer := (*subset.Elements)(r).Layer(a.Core().State().Finest(), element.Width(t))
 	switch {
 	case layer <= min(limit, budget.Most()):
 		return max(slab, layer)
@@ -240,17 +291,6 @@ func SlabToWrite(limit int64, a *zarr.Array, r *selection.Resolved, t dtype.Type
 		return max(slab, chunk)
 	}
 	return slab
-}
-
-// Finest returns the grid of the smallest parts that are encoded alone: inner chunks, or
-// chunks.
-func Finest(a *zarr.Array) *grid.Grid {
-	if inner := a.Inner(); inner != nil {
-		if g, err := inner.Grid(); err == nil { // else use the shards
-			return g
-		}
-	}
-	return a.Grid()
 }
 
 // LongestChunk returns the bytes of the longest chunk of a grid, for elements of the
