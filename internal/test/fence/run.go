@@ -278,12 +278,22 @@ func (r *run) drive(b bounds, by chooser) {
 }
 
 // hasFence reports whether program i is about to write a chunk directly after it wrote
-// or checked the document.
+// or checked the document. A fence whose answer is lost is found by reading the document.
 func (r *run) hasFence(i int) bool {
-	trace := r.stepper.Trace()
 	op, ok := r.stepper.Next(i)
-	last := trace[len(trace)-1].Op
-	return ok && op.Name == "PutIf" && !isDocument(op.Key) && isDocument(last.Key) && last.Name != "Get"
+	if !ok || op.Name != "PutIf" || isDocument(op.Key) {
+		return false
+	}
+	var own []stepping.Op // of the program, the last one first
+	for _, turn := range slices.Backward(r.stepper.Trace()) {
+		if turn.Client == i {
+			own = append(own, turn.Op)
+		}
+	}
+	if len(own) > 1 && own[0].Name == "Get" {
+		own = own[1:]
+	}
+	return len(own) > 0 && isDocument(own[0].Key) && own[0].Name != "Get"
 }
 
 // isDocument reports whether a key is that of the document of an array.
