@@ -176,20 +176,20 @@ func noKeysError(ctx context.Context, at lineage.Array, doc *metadata.Array, can
 		return err
 	}
 	if want != nil {
-		return fmt.Errorf("%w: the chunk keys %s are in use: %s; or leave out the keys (Rechunking.Keys), so that free ones are found", ErrNoKeys, want, when)
+		return fmt.Errorf("%w: the chunk keys %s are in use%s; or leave out the keys (Rechunking.Keys), so that free ones are found", ErrNoKeys, want, when)
 	}
-	return fmt.Errorf("%w: all %s of chunk keys of an array of format %d with %s are in use: %s", ErrNoKeys, quantity.Count(1+len(candidates), "sets"), doc.Format(), quantity.Count(rank, "axes"), when)
+	return fmt.Errorf("%w: all %s are in use%s", ErrNoKeys, quantity.Count(1+len(candidates), "sets"), when)
 }
 
-// freeText says when the first of the candidates for chunk keys will be free, if the same
-// request is repeated with its grace, and what frees it now.
+// freeText continues a message that chunk keys are in use: until when the first of the
+// candidates is, if the same request is repeated with its grace, and what frees it now.
 func freeText(ctx context.Context, at lineage.Array, doc *metadata.Array, candidates []metadata.KeyEncoding, grace time.Duration) (string, error) {
 	c, err := at.Claim(ctx)
 	if err != nil {
 		return "", err
 	}
 	if rank := len(doc.Shape); c != nil && slices.ContainsFunc(candidates, func(k metadata.KeyEncoding) bool { return sameKeys(k, c.Keys, rank) }) {
-		return "of a rechunk that has stored its new chunks there: " + notFinished(c), nil
+		return ", one by a rechunk that has stored its new chunks there: " + notFinished(c), nil
 	}
 	free, err := freeTime(ctx, at, doc, candidates, grace)
 	if err != nil {
@@ -198,9 +198,9 @@ func freeText(ctx context.Context, at lineage.Array, doc *metadata.Array, candid
 	age := time.Until(free.Add(-grace)).Abs()
 	switch {
 	case free.IsZero():
-		return "no record says what the values are that have these keys (check.Run lists them); make a new array in another place (Options.Into)", nil
+		return ": no record says what the values are that have these keys (check.Run lists them); make a new array in another place (Options.Into)", nil
 	case !time.Now().Before(free):
-		return "the grace of a superseded grid is over: delete it (rechunk.Vacuum, with Options.SingleWriter if the store does not delete on conditions; or Options.Grace)", nil
+		return ", and the grace of a superseded grid is over: delete it (rechunk.Vacuum, with Options.SingleWriter if the store does not delete on conditions; or Options.Grace)", nil
 	// Round the age down, so that a vacuum with this grace frees the keys for certain.
 	case age >= time.Hour:
 		age = age.Truncate(time.Hour)
@@ -209,7 +209,7 @@ func freeText(ctx context.Context, at lineage.Array, doc *metadata.Array, candid
 	default:
 		age = 0
 	}
-	return fmt.Sprintf("the first set is free from %s on; rechunk.Vacuum with a grace of %s (or Options.Grace) frees it now; %s",
+	return fmt.Sprintf(", the first until %s; rechunk.Vacuum with a grace of %s (or Options.Grace) frees it now; %s",
 		free.UTC().Format(time.RFC3339), graceText(age), noGraceRisk), nil
 }
 

@@ -122,8 +122,8 @@ func folderNamed(name string) (open FolderFunc) {
 			open, longest = f, len(suffix)
 		}
 	}
-	if open == nil && strings.HasSuffix(name, ".vz") {
-		return openManifest
+	if open == nil {
+		return openerOfOthers(name)
 	}
 	return open
 }
@@ -198,23 +198,37 @@ func unknownScheme(scheme string) error {
 	return fmt.Errorf("%w: scheme %q; the known schemes are %s", ErrUnsupported, scheme, strings.Join(schemeNames(), ", "))
 }
 
-// openManifest is the opener of folders whose names end in .vz in a program that does not
-// import the package which reads them. It finds out whether a folder is a manifest.
-func openManifest(ctx context.Context, folder, name string, _ Access) (Store, error) {
-	s, path, err := OpenPlain(ctx, cmp.Or(folder, "."), ReadOnly)
-	if err != nil {
-		return nil, fs.ErrNotExist // opening the location itself says what is wrong
+// openerOfOthers returns the opener of a name whose ending package virtual registers, for
+// a program that does not import it, or nil. It finds out whether such a thing is there.
+func openerOfOthers(name string) FolderFunc {
+	key, what := "", "a file of another format" // key is that of a folder
+	switch strings.ToLower(name[max(0, strings.LastIndexByte(name, '.')):]) {
+	case ".vz":
+		key, what = "/manifest.json", "a manifest of references"
+	case ".parq", ".parquet":
+		key, what = "/.zmetadata", "references of kerchunk"
+	case ".json":
+		what = "a file, perhaps references of kerchunk"
+	case ".nc", ".nc4", ".cdf", ".h5", ".hdf5", ".he5", ".tif", ".tiff", ".grib", ".grib2", ".grb", ".grb2", ".fits", ".fit":
+	default:
+		return nil
 	}
-	if c, ok := s.(io.Closer); ok {
-		defer c.Close()
+	return func(ctx context.Context, folder, name string, _ Access) (Store, error) {
+		s, path, err := OpenPlain(ctx, cmp.Or(folder, "."), ReadOnly)
+		if err != nil {
+			return nil, fs.ErrNotExist // opening the location itself says what is wrong
+		}
+		if c, ok := s.(io.Closer); ok {
+			defer c.Close()
+		}
+		if path, err = path.Join(name + key); err != nil {
+			return nil, fs.ErrNotExist
+		}
+		if is, err := Exists(ctx, s, path.AsKey()); err != nil || !is {
+			return nil, fs.ErrNotExist
+		}
+		return nil, fmt.Errorf("%w: %s is %s (import _ \"varve.dev/zarr/virtual\")", ErrUnsupported, name, what)
 	}
-	if path, err = path.Join(name); err != nil {
-		return nil, fs.ErrNotExist
-	}
-	if is, err := Exists(ctx, s, path.MustKey("manifest.json")); err != nil || !is {
-		return nil, fs.ErrNotExist
-	}
-	return nil, fmt.Errorf("%w: %s is a manifest of references (import _ \"varve.dev/zarr/virtual\")", ErrUnsupported, name)
 }
 
 // schemeNames returns the registered schemes in alphabetical order.

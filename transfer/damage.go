@@ -272,7 +272,7 @@ func (s *syncer) block(name string, why error) {
 // keepLost finds the nodes that only the destination has, and below whose paths the
 // source has values: it has lost their documents, or a removal was stopped. They stay.
 func (s *syncer) keepLost(ctx context.Context) error {
-	if !s.opt.Delete || s.opt.Share != nil {
+	if s.opt.Share != nil {
 		return nil
 	}
 	found := false

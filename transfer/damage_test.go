@@ -284,7 +284,7 @@ func syncLost(t *testing.T, format int, name string) {
 	}
 	// The last one is the end of a plan whose parts were copied before.
 	parts := &transfer.SyncOptions{Delete: true, Share: &transfer.Share{Of: 1}}
-	for _, opt := range []*transfer.SyncOptions{{Delete: true, DryRun: true}, {Delete: true, Verify: true}, parts, {Delete: true, Checksum: true}} {
+	for _, opt := range []*transfer.SyncOptions{{DryRun: true}, {}, {Delete: true, DryRun: true}, {Delete: true, Verify: true}, parts, {Delete: true, Checksum: true}} {
 		r, err := transfer.Sync(t.Context(), src, dst, opt)
 		var damage *transfer.DamageError
 		switch {
@@ -296,8 +296,8 @@ func syncLost(t *testing.T, format int, name string) {
 			t.Fatalf("%+v: %v", opt, err)
 		case !strings.Contains(err.Error(), `"/`+name+`" (no document, but values such as "`):
 			t.Errorf("%+v: %v", opt, err)
-		case len(r.DroppedNodes) > 0 || r.Dropped > 0:
-			t.Errorf("%+v: drops %q and %d values", opt, r.DroppedNodes, r.Dropped)
+		case len(r.DroppedNodes) > 0 || r.Dropped > 0 || r.Left > 0:
+			t.Errorf("%+v: drops %q and %d values, and leaves %d", opt, r.DroppedNodes, r.Dropped, r.Left)
 		}
 		if is := valuesBelow(t, dst.Store(), "b/"+name); !maps.Equal(is, was) {
 			t.Errorf("%+v: %d values, want %d", opt, len(is), len(was))

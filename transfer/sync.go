@@ -110,9 +110,9 @@ import (
 // document of dst below the node itself cannot be read, unless [SyncOptions.Delete] is
 // set, which replaces it.
 //
-// [SyncOptions.Delete] keeps a node that src has no document for if src has values below
-// its path, such as chunks: the document is lost, or that of a group above it, or a
-// removal was stopped. Sync returns a [DamageError] that names the node.
+// A node of dst that src has no document for stays, also with [SyncOptions.Delete], if
+// src has values below its path, such as chunks: the document is lost, or that of a group
+// above it, or a removal was stopped. Sync returns a [DamageError] that names the node.
 //
 // The stores must be able to list. Symbolic links below dst are an error that wraps
 // [zarr.ErrInvalidArgument], because nothing outside of dst is changed.

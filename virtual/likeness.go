@@ -181,9 +181,10 @@ func (n *joined) converts(a *Array, m *Manifest) (names []string) {
 	if n.retypes(a) {
 		names = append(names, missing.FillValue, missing.Value)
 	}
+	// Times that files repeat are converted to be compared.
 	if n.coord != nil && n.coord.isTime {
 		if t := timesOf(a, boundsOf(a, m)); t.isTime && t.units.CanBe(n.coord.units) {
-			names = append(names, "calendar")
+			names = append(names, "units", "calendar")
 		}
 	}
 	return names

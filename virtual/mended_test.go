@@ -243,6 +243,20 @@ func TestTimesOfFiles(t *testing.T) {
 	if _, err := collect(t, dir, virtual.Join{Concat: "time"}, "s1.zarr", "s2.zarr"); !errors.Is(err, virtual.ErrMismatch) || !strings.Contains(err.Error(), "too few digits") {
 		t.Errorf("float32 seconds: %v", err)
 	}
+	// Times that files repeat are converted to be compared.
+	days := units("days since 2000-01-01")
+	for name, times := range map[string][]int64{"r1": {0, 1}, "r2": {0, 2}} {
+		node(t, dir, name+".zarr/time", times, dims, []int64{2}, days, "")
+		node(t, dir, name+".zarr/x", []int64{1, 2}, dims, []int64{2}, nil, "")
+	}
+	node(t, dir, "r0.zarr/time", []int64{0, 24}, dims, []int64{2}, first, "")
+	node(t, dir, "r0.zarr/x", []int64{3, 4}, dims, []int64{2}, nil, "")
+	if _, err := collect(t, dir, virtual.Join{Stack: "run"}, "r0.zarr", "r1.zarr"); err != nil {
+		t.Errorf("equal times in other units: %v", err)
+	}
+	if _, err := collect(t, dir, virtual.Join{Stack: "run"}, "r0.zarr", "r2.zarr"); !errors.Is(err, virtual.ErrMismatch) || !strings.Contains(err.Error(), "time: its values differ") {
+		t.Errorf("other times in other units: %v", err)
+	}
 	packed := units("days since 2000-03-01")
 	packed["scale_factor"] = 0.5
 	node(t, dir, "p1.zarr/time", []int64{0}, dims, []int64{1}, map[string]any{"units": "days since 2000-01-01", "calendar": "standard", "scale_factor": 0.5}, "")

@@ -148,7 +148,7 @@ func grow(cmd *cobra.Command, location string, files []string, formatName, axisT
 		if many, _ := isGroup(cmd, location); many {
 			return growOf(cmd, location, sources, missing, formatName, axisText, c)
 		}
-		return err
+		return notMade(location, sources, err)
 	}
 	defer a.Close()
 	if err := growth.Met(a, expect); err != nil {
@@ -175,6 +175,22 @@ func grow(cmd *cobra.Command, location string, files []string, formatName, axisT
 	}
 	g := &appending{location: location, formatName: formatName, array: a, axis: at, policy: p, expect: expect, change: c, arrivals: newArrivals(c)}
 	return errors.Join(g.addAll(cmd, sources, was), g.arrivals.close())
+}
+
+// notMade adds to the error for a node that is not there which command makes it of the
+// first source.
+func notMade(location string, sources []string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) || len(sources) == 0 || sources[0] == "-" {
+		return err
+	}
+	first, to := phrase.Word(sources[0]), phrase.Word(location)
+	switch {
+	case node.IsLocation(sources[0]):
+		return fmt.Errorf("%w; varve copy %s %s makes it of the first source", err, first, to)
+	case strings.EqualFold(path.Ext(sources[0]), ".npy"):
+		return fmt.Errorf("%w; varve create %s --from %s makes it of the first file", err, to, first)
+	}
+	return err
 }
 
 // growOf appends groups, or files of other formats, to the arrays of a group that have

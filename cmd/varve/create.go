@@ -189,7 +189,7 @@ func (c *creation) createGroup(cmd *cobra.Command, location string) error {
 }
 
 func (c *creation) createArray(cmd *cobra.Command, location string) error {
-	spec, data, err := c.begin(cmd)
+	spec, data, err := c.begin(cmd, location)
 	if err != nil {
 		return err
 	}

@@ -282,7 +282,7 @@ func (r *gridChange) blocked(cmd *cobra.Command, d *rechunked) error {
 	if err == nil || !r.dry {
 		return failure.On(cmd.Name(), d.Path, err)
 	}
-	d.Blocked = failure.OneLine(err)
+	d.Blocked = failure.ForNode(d.Path, failure.OneLine(err))
 	session.Note(cmd, d.Path, d.Blocked)
 	return nil
 }

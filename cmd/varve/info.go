@@ -127,7 +127,7 @@ func rechunks(ctx context.Context, a *zarr.Array, stats bool) (notes []string) {
 		notes = append(notes, "the chunks before the last rechunk are stored, too: varve vacuum deletes them after a day, and info --stats counts them")
 	}
 	if i.Unfinished != "" {
-		notes = append(notes, "a rechunk is not finished: "+i.Unfinished)
+		notes = append(notes, "a rechunk is not finished: "+i.Unfinished+"; if that has ended, the same command finishes it, and another one gives it up")
 	}
 	if i.Replaced != nil {
 		notes = append(notes, i.Replaced.Message()+" (varve check)")

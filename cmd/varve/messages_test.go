@@ -3,6 +3,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -106,5 +107,44 @@ func TestMessagesOfPlaces(t *testing.T) {
 		if _, errs, status := execute(t, "", "info", at); status != 1 || !strings.HasSuffix(errs, want+"\n") {
 			t.Errorf("%s: status %d, %s", at, status, errs)
 		}
+	}
+}
+
+// TestMessagesOfSources says which command does what was meant, when files of other
+// formats and manifests are given where they do not fit.
+func TestMessagesOfSources(t *testing.T) {
+	dir := foreign(t, "epochs_days_*.nc")
+	t.Chdir(dir)
+	if err := os.MkdirAll("far", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "", "virtualize", "epochs_days_01.nc", "-o", "a.vz")
+	out := must(t, "", "virtualize", "epochs_days_01.nc", "-o", "far/b.vz")
+	if !strings.Contains(out, "to read it, give every command --allow "+dir) && !strings.Contains(out, "give every command --allow .") {
+		t.Error(out)
+	}
+	for _, c := range []struct{ line, want string }{
+		{"create n.zarr --from a.vz", "--from takes one array, such as a.vz/NAME; varve materialize a.vz n.zarr makes"},
+		{"append n.zarr epochs_days_01.nc", "nothing is here; varve copy epochs_days_01.nc n.zarr makes it of the first source"},
+		{"append n.zarr x.npy", "nothing is here; varve create n.zarr --from x.npy makes it of the first file"},
+		{"cat far/b.vz/t", "a place that is not allowed: give --allow "},
+	} {
+		if _, errs, status := execute(t, "", strings.Fields(c.line)...); status != 1 || !strings.Contains(errs, c.want) {
+			t.Errorf("%s: status %d, %s", c.line, status, errs)
+		}
+	}
+	if _, errs, status := execute(t, "", "virtualize", "epochs_days_01.nc", "-o", "b.zarr"); status != 2 || !strings.Contains(errs, "varve materialize MANIFEST b.zarr") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	overwrite(t, "x.npy", "")
+	must(t, "", "copy", "a.vz", "a.zarr")
+	must(t, "", "create", "none.zarr/time", "--shape", "0", "--dtype", "int32", "--dimension-names", "time", "--attributes", `{"units":"hours since 2000-01-01"}`)
+	if out := must(t, "", "append", "a.zarr/time", "none.zarr/time", "--alone"); !strings.Contains(out, "31 → 31") {
+		t.Errorf("an array of length 0: %s", out)
+	}
+	long := "n" + strings.Repeat("x", 240)
+	must(t, "", "create", "long.zarr/"+long, "--shape", "2", "--dtype", "int8")
+	if out := must(t, "", "virtualize", "long.zarr", "-o", "long.vz"); strings.Contains(out, long) || !strings.Contains(out, "nxx") {
+		t.Errorf("a long name: %s", out)
 	}
 }

@@ -210,7 +210,7 @@ func TestGraceOfCommands(t *testing.T) {
 		{14 * 24 * time.Hour, []string{"compact", node, "--to", "max:9", "--grace", "2w"}}, {rechunk.DefaultGrace, []string{"drop", node, "--alone", "--unlock", "--range", "0:1"}},
 	} {
 		args := c.args
-		for _, text := range []string{day(c.grace), "varve vacuum NODE --grace 0s (or --grace) frees it now", "nothing can show that none is left"} {
+		for _, text := range []string{day(c.grace), "varve vacuum " + node + " --grace 0s (or --grace) frees it now", "nothing can show that none is left"} {
 			refuses(t, text, args...)
 		}
 		out, errs, status := execute(t, "", append(args, "--dry-run")...)

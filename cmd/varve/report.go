@@ -76,6 +76,7 @@ func report(cmd *cobra.Command, args []string, err error) int {
 func sentence(cmd *cobra.Command, err error) string {
 	var u *failure.Undone
 	taken := errors.As(err, &u)
+	op, path := operation(cmd, err)
 	switch {
 	case errors.Is(err, zarr.ErrDecided):
 		return decidedText(cmd, err)
@@ -83,9 +84,8 @@ func sentence(cmd *cobra.Command, err error) string {
 	case errors.Is(err, zarr.ErrIncomplete) && !taken:
 		return failure.OneLine(err) + "; the change is visible and must not be repeated"
 	case !console.IsInterrupted(cmd.Context(), err):
-		return inCommand(cmd, err, failure.OneLine(err)) + damageHint(err)
+		return inCommand(cmd, err, failure.ForNode(path, failure.OneLine(err))) + damageHint(err)
 	}
-	op, path := operation(cmd, err)
 	text := strings.TrimSpace("interrupted: " + op + " " + path)
 	switch left := leftBehind(cmd); {
 	case taken:

@@ -90,8 +90,8 @@ func (f *virtualizeFlags) check(args []string) error {
 	case f.out == "":
 		return failure.BadUsage("-o OUT is missing: the name of the manifest to make, such as -o archive%s", virtual.Suffix)
 	case !f.isManifest() && !f.isJSON() && !f.isParquet():
-		return failure.BadUsage("--output: the name of a manifest ends in %s, and that of references for kerchunk in %s, or in %s or %s for Parquet files",
-			virtual.Suffix, kerchunk.Suffix, kerchunk.ParquetSuffix, kerchunk.LongParquetSuffix)
+		return failure.BadUsage("--output: the name of a manifest ends in %s, and that of references for kerchunk in %s, or in %s or %s for Parquet files; varve materialize MANIFEST %s makes a Zarr hierarchy of a manifest",
+			virtual.Suffix, kerchunk.Suffix, kerchunk.ParquetSuffix, kerchunk.LongParquetSuffix, phrase.Word(f.out))
 	case !f.isManifest() && f.more:
 		return failure.BadUsage("--append: references for kerchunk cannot grow; make a manifest (%s)", virtual.Suffix)
 	case !f.isManifest() && f.copyPadded:
@@ -575,7 +575,7 @@ func (r *virtualized) print(w *bufio.Writer) error {
 	fmt.Fprintf(w, "%s  %s, %s in %s\n", phrase.Printable(r.Path), files,
 		phrase.Plural(r.Chunks, "chunk"), phrase.Plural(int64(len(r.Arrays)), "array"))
 	for _, a := range r.Arrays {
-		fmt.Fprintf(w, "  %s  %s  %s  chunks %s\n", phrase.Printable(a.Path), a.Type, phrase.Shape(a.Shape), a.Chunks)
+		fmt.Fprintf(w, "  %s  %s  %s  chunks %s\n", shortName(a.Path), a.Type, phrase.Shape(a.Shape), a.Chunks)
 	}
 	if r.Kept > 0 {
 		fmt.Fprintf(w, "  %s scanned before, by a command that was stopped\n", phrase.Plural(int64(r.Kept), "file"))
@@ -593,6 +593,9 @@ func (r *virtualized) print(w *bufio.Writer) error {
 	}
 	return nil
 }
+
+// shortName returns a path for a line of people. Files have names of a thousand letters.
+func shortName(path string) string { return phrase.Shorten(phrase.Printable(path), 120) }
 
 // shownAlike bounds the lines of one kind that are printed without --json.
 const shownAlike = 3
@@ -621,9 +624,9 @@ func (r *virtualized) printLeft(w *bufio.Writer) {
 			continue
 		}
 		lines++
-		fmt.Fprintf(w, "  left out: %s of %s: %s\n", phrase.Printable(x.Path), phrase.Printable(x.File), x.Reason)
+		fmt.Fprintf(w, "  left out: %s of %s: %s\n", shortName(x.Path), phrase.Printable(x.File), x.Reason)
 		if more := count[x.Path] - shownAlike; shown[x.Path] == shownAlike && more > 0 {
-			fmt.Fprintf(w, "  … and %s of %s\n", phrase.Printable(x.Path), phrase.Plural(int64(more), "more file"))
+			fmt.Fprintf(w, "  … and %s of %s\n", shortName(x.Path), phrase.Plural(int64(more), "more file"))
 		}
 	}
 }

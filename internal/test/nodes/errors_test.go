@@ -143,13 +143,15 @@ func TestMissingImports(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, fstest.MapFS{
 		"a.vz/zarr.json": {Data: []byte(`{"zarr_format": 3, "node_type": "group"}`)}, "a.vz/manifest.json": {Data: []byte("{}")},
-		"b.vz/zarr.json": {Data: []byte(`{"zarr_format": 3, "node_type": "group"}`)},
+		"b.vz/zarr.json": {Data: []byte(`{"zarr_format": 3, "node_type": "group"}`)}, "c.nc/zarr.json": {Data: []byte(`{"zarr_format": 3, "node_type": "group"}`)},
+		"refs.json": {Data: []byte("{}")}, "refs.parq/.zmetadata": {Data: []byte("{}")}, "month.NC": {Data: []byte("CDF")},
 	}); err != nil {
 		t.Fatal(err)
 	}
 	for location, want := range map[string]string{
 		"s3://bucket/a": "store/s3", "gs://bucket/a": "store/gcs", "abfs://container@account/a": "store/azure",
-		filepath.Join(dir, "a.vz"): "virtual", filepath.Join(dir, "a.vz/t"): "virtual",
+		filepath.Join(dir, "a.vz"): "virtual", filepath.Join(dir, "a.vz/t"): "virtual", filepath.Join(dir, "refs.json"): "virtual",
+		filepath.Join(dir, "refs.parq"): "virtual", filepath.Join(dir, "month.NC"): "virtual", filepath.Join(dir, "month.NC/t"): "virtual",
 	} {
 		_, err := zarr.Open(t.Context(), location, nil)
 		fixture.Expect(t, err, zarr.ErrUnsupported, "unsupported", `import _ "varve.dev/zarr/`+want+`"`)
@@ -157,8 +159,10 @@ func TestMissingImports(t *testing.T) {
 	_, err := zarr.Open(t.Context(), "foo://a", nil)
 	fixture.Expect(t, err, zarr.ErrUnsupported, "unsupported", "the known schemes are file, http, https")
 	// A name alone decides nothing.
-	if _, err := zarr.Open(t.Context(), filepath.Join(dir, "b.vz"), nil); err != nil {
-		t.Error(err)
+	for _, name := range []string{"b.vz", "c.nc"} {
+		if _, err := zarr.Open(t.Context(), filepath.Join(dir, name), nil); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

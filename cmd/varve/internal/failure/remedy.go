@@ -5,6 +5,8 @@ package failure
 import (
 	"regexp"
 	"strings"
+
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
 // remedies replaces Go names in messages of the library by flags and commands. A limit
@@ -59,6 +61,7 @@ var remedies = strings.NewReplacer(
 	"make a new array of this one (Options.Into)", "make a new array of this one (varve rechunk NODE DST)",
 	", with Options.SingleWriter if", ", with --single-writer if",
 	"rechunk.Abandon", "varve vacuum NODE --give-up",
+	"that is not allowed: allow ", "that is not allowed: give --allow ",
 	"the same compact finishes", "the same varve compact finishes",
 	"the same regularize finishes", "the same varve regularize finishes",
 	"the same rechunk finishes", "the same varve rechunk finishes",
@@ -106,6 +109,19 @@ func OneLineOf(location string, err error) string {
 
 // Remedied returns a text of the library with flags and commands in place of Go names.
 func Remedied(text string) string { return remedies.Replace(text) }
+
+// suggested matches the commands that messages of the library suggest for a node.
+var suggested = regexp.MustCompile(`\bvarve (vacuum|convert|rechunk) NODE\b`)
+
+// ForNode puts the location of a node into the commands that a message suggests for it.
+func ForNode(location, text string) string {
+	if location == "" {
+		return text
+	}
+	return suggested.ReplaceAllStringFunc(text, func(command string) string {
+		return strings.TrimSuffix(command, "NODE") + phrase.Word(location)
+	})
+}
 
 // packageName matches the name of a Go package at the beginning of a reason.
 var packageName = regexp.MustCompile(`(^|[:;(] ?)((calendar|codec|dtype|file|fs|grid|http|memory|metadata|npy|rewrite|selection|store|strictjson|vfs|zip): )+`)

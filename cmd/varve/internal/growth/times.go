@@ -64,7 +64,7 @@ func (t *Times) Check(cmd *cobra.Command, unit calendar.Unit, flag string) error
 	case given("time"):
 		return nil
 	case !given("start") && !given("step"):
-		return failure.BadUsage("%s calendar:%v needs the times of the elements: --time COORD, or --start DATE and --step 1d", flag, unit)
+		return failure.BadUsage("%s calendar:%v needs the times of the elements: --time COORD, such as --time time, or --start DATE and --step 1d", flag, unit)
 	case !given("start"):
 		return failure.BadUsage("--start is missing: the DATE of element 0")
 	case !given("step"):
