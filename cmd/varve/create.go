@@ -180,6 +180,7 @@ func (c *creation) createGroup(cmd *cobra.Command, location string) error {
 	if err != nil {
 		return err
 	}
+	noteFolder(cmd, location)
 	if session.WantsJSON(cmd) {
 		err = infoGroup(cmd, location, g)
 	} else {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path"
 	"path/filepath"
 	"strings"
 
@@ -32,7 +31,6 @@ import (
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/virtual"
 )
 
 // begin returns a specification with shape and type from the flags. With --from it takes
@@ -42,7 +40,7 @@ func (c *creation) begin(cmd *cobra.Command, location string) (*zarr.Spec, *inpu
 		name := string(format.NPY)
 		if node.IsVirtual(c.from) {
 			name = "" // what is there decides
-		} else if path.Ext(c.from) == virtual.Suffix && node.Exists(c.from) {
+		} else if isInManifest(cmd.Context(), c.from) {
 			return nil, nil, failure.BadArgument("--from takes one array, such as %[1]s/NAME; varve materialize %[1]s %[2]s makes Zarr arrays of all", phrase.Word(c.from), phrase.Word(location))
 		} else if node.IsLocation(c.from) {
 			return nil, nil, failure.BadArgument("--from takes a .npy file, or an array of another format: if %s is a Zarr array, varve copy %s NODE copies it", c.from, phrase.Word(c.from))

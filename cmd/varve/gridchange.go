@@ -143,7 +143,11 @@ func (r *gridChange) run(cmd *cobra.Command, args []string, request func(locatio
 		return done.print(cmd)
 	}
 	if r.into != "" {
-		return failure.BadArgument("%s is a group; name one of its arrays, or leave out the destination", location)
+		inPlace := ""
+		if !node.IsVirtual(location) && !node.IsReferences(location) && !strings.Contains(location, "://") { // there it may be read-only
+			inPlace = ", or leave out the destination"
+		}
+		return failure.BadArgument("%s is a group; name one of its arrays%s", phrase.Word(location), inPlace)
 	}
 	return r.runGroup(cmd, location, n.(*zarr.Group), access, request, opt)
 }
@@ -225,6 +229,7 @@ func (r *gridChange) rechunkTo(cmd *cobra.Command, location string, a *zarr.Arra
 	if err != nil {
 		return nil, failure.On(cmd.Name(), r.into, err)
 	}
+	noteFolder(cmd, r.into)
 	opt.Into = to
 	done, err := r.rechunk(cmd, location, a, want, opt)
 	failed := err != nil
@@ -438,7 +443,7 @@ func newRegularizeCommand() *cobra.Command {
 array of one array. Programs that know regular grids only, such as TensorStore, zarrita and most
 versions of xarray, can then read the array. Where the stored chunks fit already, only the metadata
 changes. Without --chunks, chunks get the length that most elements have now, or, if that makes
-chunks of less than 1 MiB, the multiple of it that comes nearest to that. A note says which.`,
+chunks of less than 1 MiB, the multiple of it that comes nearest to that; a note then says which.`,
 		Example: `  varve regularize era5.zarr/t2m
   varve regularize era5.zarr/t2m --chunks 365,72,72 --dry-run`,
 		Args:              arguments("NODE", "[DST]"),

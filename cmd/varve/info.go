@@ -73,7 +73,7 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 		func() { grids = rechunks(ctx, a, stats) },
 		func() {
 			switch f.Readers = facts.ReadersOf(ctx, a); {
-			case facts.IsManifest(location):
+			case isInManifest(ctx, location):
 				f.Readers = facts.OnlyVarve()
 			case node.IsForeign(location):
 				f.Readers = facts.ReadersOfFile()

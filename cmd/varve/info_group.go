@@ -102,7 +102,7 @@ func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
 	o := look(cmd, location, g)
 	defer o.end()
 	f.Notes = slices.Concat(g.Notes(), o.shadowed, o.drift, o.pending)
-	if facts.IsManifest(location) {
+	if isInManifest(cmd.Context(), location) {
 		f.Notes = append(f.Notes, "only Varve reads it, and not any other program ("+facts.OnlyVarveText+")")
 	}
 	for _, text := range o.disagreements {

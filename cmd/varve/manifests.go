@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/internal/rehearsal"
@@ -68,6 +69,23 @@ func manifestAt(ctx context.Context, location string, access store.Access) (*man
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// isInManifest reports whether a location is that of a manifest, or of a node in one. The
+// name of a folder decides nothing: one that ends in .vz may have any node.
+func isInManifest(ctx context.Context, location string) bool {
+	location = node.Clean(location) + "/"
+	for end := 0; ; {
+		n := strings.Index(location[end:], virtual.Suffix+"/")
+		if n < 0 {
+			return false
+		}
+		end += n + len(virtual.Suffix)
+		if f, _ := manifestAt(ctx, location[:end], store.ReadOnly); f != nil {
+			_ = f.Close() // it was only read
+			return true
+		}
+	}
 }
 
 // vacuumManifest vacuums the folder of a manifest.

@@ -38,12 +38,15 @@ func noteReading(cmd *cobra.Command, location string, t dtype.Type, flag, text s
 
 // fileExtensions are the extensions of files of other formats. A name that ends in .zip
 // really makes an archive.
-var fileExtensions = []string{".npy", ".npz", ".csv", ".json", ".tar", ".gz", ".tgz", ".zst"}
+var fileExtensions = []string{".npy", ".npz", ".csv", ".json", ".parq", ".parquet", ".tar", ".gz", ".tgz", ".zst"}
 
 // noteFolder prints a note if the name of a new node looks like a file of another format.
 func noteFolder(cmd *cobra.Command, location string) {
 	name := node.Clean(location)
-	if ext := strings.ToLower(path.Ext(name)); slices.Contains(fileExtensions, ext) || virtual.IsForeign(name) {
+	switch ext := strings.ToLower(path.Ext(name)); {
+	case ext == virtual.Suffix:
+		session.Remark(cmd, location, "it is a folder with a Zarr node, and no manifest, in spite of its name; varve virtualize makes manifests")
+	case slices.Contains(fileExtensions, ext), virtual.IsForeign(name):
 		session.Remark(cmd, location, "it is a folder with a Zarr node, in spite of its name; varve export writes files, and varve copy to a name with .zip writes an archive")
 	}
 }

@@ -97,6 +97,39 @@ func TestReadersOfManifest(t *testing.T) {
 	}
 }
 
+// TestReadersOfPlainFolder checks that a node in a folder whose name ends in .vz is no
+// manifest, and that commands which make one there say so.
+func TestReadersOfPlainFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const note = "and no manifest, in spite of its name"
+	for _, c := range []struct {
+		line  string
+		noted bool
+	}{
+		{"create y.vz --shape 4 --dtype int8 --chunks 2", true},
+		{"create g.vz --group", true},
+		{"create g.vz/a --shape 2 --dtype int8", false},
+		{"create x.zarr --shape 4 --dtype int8", false},
+		{"copy x.zarr c.vz", true},
+		{"rechunk x.zarr r.vz --chunks 2", true},
+		{"regularize x.zarr s.vz --chunks 2", true},
+		{"rechunk x.zarr r.zarr --chunks 2", false},
+	} {
+		if _, errs, status := execute(t, "", strings.Fields(c.line)...); status != 0 || strings.Contains(errs, note) != c.noted {
+			t.Errorf("%s: status %d, %q", c.line, status, errs)
+		}
+	}
+	for _, node := range []string{"y.vz", "g.vz", "c.vz", "r.vz", "g.vz/a"} {
+		out := must(t, "", "info", node)
+		if strings.Contains(out, "any other program") || node != "g.vz" && !strings.Contains(out, "readable by Varve, zarr-python") {
+			t.Errorf("%s: %s", node, out)
+		}
+	}
+	if _, errs, status := execute(t, "", "create", "n.zarr", "--from", "y.vz"); status != 1 || !strings.Contains(errs, "varve copy y.vz NODE copies it") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+}
+
 // TestReadersOfRepaired checks what is said about zarr-python 3.4 and documents that
 // deviate from the specification, before and after they are rewritten. The answers were
 // tried with zarr-python.

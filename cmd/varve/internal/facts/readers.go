@@ -15,7 +15,6 @@ import (
 	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/virtual"
 )
 
 // Readers are the programs besides Varve that can read an array, those that cannot, and
@@ -52,11 +51,6 @@ const OnlyVarveText = "varve materialize copies a manifest into a node that all 
 // ReadersOfFile are the readers of an array in a file of another format.
 func ReadersOfFile() Readers {
 	return Readers{Known: []string{"programs for the format of its file"}, Refusing: []string{}}
-}
-
-// IsManifest reports whether a location is in a manifest of references.
-func IsManifest(location string) bool {
-	return strings.Contains(strings.TrimRight(location, "/")+"/", virtual.Suffix+"/")
 }
 
 // readersOfDocument returns the programs that can read an array with a document stored in
