@@ -150,7 +150,7 @@ func (s *sites) check(p place) (place, error) {
 	dir, _ := p.split()
 	// The query may be a signature, which does not belong into messages.
 	dir.query = ""
-	return p, fmt.Errorf("%w: "+remedy.Allow+" %s if you trust the references", ErrNotAllowed, dir)
+	return p, fmt.Errorf("%w: "+remedy.Allow+" %q if you trust the references", ErrNotAllowed, dir.String())
 }
 
 // options gives the place the options of the place that the reader has allowed.

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual/scan"
 )
@@ -100,11 +101,20 @@ func openPart(ctx context.Context, s store.Store, key store.Key, location, schem
 	return p, nil
 }
 
+// isArchive reports whether a file begins as zip archives do.
+func isArchive(f *scan.File) bool {
+	b, err := f.Bytes(0, 4)
+	return err == nil && string(b) == "PK\x03\x04"
+}
+
 func partOf(f *scan.File, location, scheme string) (*Part, error) {
 	if f.Size() == 0 {
 		return nil, scan.Unsupportedf("the file is empty")
 	}
 	s, known := scannerOf(f)
+	if !known && isArchive(f) {
+		return nil, scan.Unsupportedf("it is a zip archive, and references lead to bytes of plain files: " + remedy.CopyArchive)
+	}
 	if !known {
 		return nil, scan.Unsupportedf("the first bytes are of no known format: %s", formats())
 	}

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -198,8 +200,10 @@ func notMade(location string, sources []string, err error) error {
 func growOf(cmd *cobra.Command, location string, sources []string, missing error, formatName, axis string, c *growth.Change) error {
 	isSource := func(s string) bool { return formatName == "" && node.IsLocation(s) }
 	for _, s := range sources {
-		if missing == nil && s != "-" && !strings.Contains(s, "://") && !isNamed(s) && !node.Exists(s) {
-			return failure.OfKind(fs.ErrNotExist, "%s: there is no such file or group", phrase.Word(s))
+		if missing == nil && s != "-" && !strings.Contains(s, "://") && !isNamed(s) {
+			if err := checkGroupSource(cmd, location, s); err != nil {
+				return err
+			}
 		}
 	}
 	if missing == nil && (len(sources) == 0 || !slices.ContainsFunc(sources, isSource)) {
@@ -214,6 +218,53 @@ func growOf(cmd *cobra.Command, location string, sources []string, missing error
 	}
 	noteLeft(cmd, location, sources, names)
 	return growAll(cmd, location, args, sources, formatName, axis, c)
+}
+
+// checkGroupSource returns an error for a local source that has no arrays for a group,
+// by what is there. It opens no file and no group, because there may be many.
+func checkGroupSource(cmd *cobra.Command, location, source string) error {
+	word := phrase.Word(source)
+	switch info, err := os.Stat(source); {
+	case err == nil && info.IsDir():
+		if err := checkFolder(source); err != nil {
+			return err
+		}
+		if node.IsArrayFolder(source) {
+			return groupNeeded(location, source)
+		}
+	case err == nil && !info.Mode().IsRegular():
+		return failure.BadArgument("%s is no file and no group, but a pipe or a device: for the values of one array that come from there, give its name, as in NAME=%s", word, word)
+	case err == nil:
+	case node.IsLocation(source): // a node in a file or in an archive
+		n, err := node.Open(cmd, source)
+		if err != nil {
+			return err
+		}
+		if _, is := n.(*zarr.Array); is {
+			err = groupNeeded(location, source)
+		}
+		return errors.Join(err, n.Close())
+	case node.Exists(source):
+		return failure.NotFound("%s is a symbolic link to nothing: what it names does not exist", word)
+	default:
+		return failure.NotFound("%s: there is no such file or group", word)
+	}
+	return nil
+}
+
+// checkFolder returns an error for a folder of files, which is no node.
+func checkFolder(source string) error {
+	if pattern, is := node.PlainFolder(source); is {
+		return failure.NotFound("%s is a folder without a Zarr node: for the files in it, give %s", phrase.Word(source), phrase.Word(pattern))
+	}
+	return nil
+}
+
+// groupNeeded returns the error for a source of a group that is an array.
+func groupNeeded(location, source string) error {
+	group, name := path.Split(node.Clean(filepath.ToSlash(source)))
+	return failure.BadArgument("%s is an array, and a group gets its arrays from a group, such as %s, or from a file; varve append %s %s appends to one array",
+		phrase.Word(source), phrase.Word(cmp.Or(node.Clean(group), ".")), phrase.Word(node.Clean(location)+"/"+name), phrase.Word(source))
 }
 
 // noteFinished prints a note if opening an array has finished a change.

@@ -6,8 +6,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -150,7 +152,7 @@ func (g *appending) placing(cmd *cobra.Command, source string, more *growth.Gain
 	all, err := have.Place(e, source, 0)
 	if unknown := int64(len(all.Appended) + len(all.Late)); err == nil && unknown > 0 {
 		err = failure.BadArgument("--by %s: %s has %s that %s does not have: append to the group, with %s=FILE",
-			by, source, phrase.Plural(unknown, "value"), beside, by)
+			by, source, phrase.Plural(unknown, "value"), beside, phrase.Word(by))
 	}
 	// The coordinate may have grown before the array.
 	slices.SortFunc(all.Present, func(a, b growth.PlanePlace) int { return cmp.Compare(a.Cell, b.Cell) })
@@ -168,14 +170,44 @@ func (g *appending) placing(cmd *cobra.Command, source string, more *growth.Gain
 }
 
 // checkNamed returns an error if the coordinate of --by is not among the arrays that
-// grow.
-func checkNamed(c *growth.Change, inputs []*addition) error {
+// grow. ofSources is set if these are all that grow along the dimension.
+func checkNamed(cmd *cobra.Command, location string, c *growth.Change, inputs []*addition, axis string, ofSources bool) error {
 	var names []string
 	for _, in := range inputs {
 		names = append(names, in.name)
 	}
 	if c.By == "" || slices.Contains(names, c.By) {
 		return nil
+	}
+	g, err := zarr.OpenGroup(cmd.Context(), location, session.Reading(cmd))
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	var opened []*addition
+	var coordinates []string
+	for _, name := range names {
+		a, err := g.At(name).OpenArray(cmd.Context(), nil)
+		if err != nil {
+			return err
+		}
+		if opened = append(opened, &addition{name: name, array: a}); a.Rank() == 1 {
+			coordinates = append(coordinates, name)
+		}
+	}
+	others := "; none of the arrays that grow has one axis, as a coordinate has"
+	if len(coordinates) > 0 {
+		others = "; the coordinates that grow are " + strings.Join(coordinates, ", ") + spelling.Meant(c.By, coordinates)
+	}
+	a, err := g.At(c.By).OpenArray(cmd.Context(), nil)
+	dimension := growingDimension(opened, axis)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return failure.BadArgument("--by %s: there is no such array in the group%s", c.By, others)
+	case err != nil:
+		return err
+	case ofSources, dimension != "" && a.DimensionNames() != nil && !slices.Contains(a.DimensionNames(), dimension):
+		return failure.BadArgument("--by %s: it does not grow along %s%s", c.By, phrase.Word(dimension), others)
 	}
 	return failure.BadArgument("--by %s: %s=FILE is missing, with the new values of the coordinate%s", c.By, c.By, spelling.Meant(c.By, names))
 }

@@ -235,15 +235,37 @@ func TestAppendForeign(t *testing.T) {
 	hours("hours.zarr", "")
 	must(t, "", "append", "hours.zarr/time", "epochs_days_01.nc")
 	hours("gap.zarr", `, "_FillValue": `+strings.TrimSpace(must(t, "", "export", "hours.zarr/time", "--select", "2:3", "--format", "csv")))
+	must(t, "", "create", "a.zarr/depth", "--shape", "2", "--dtype", "int8", "--dimension-names", "depth")
+	must(t, "", "copy", "gap.zarr", "packed.zip")
+	for _, folder := range []string{"plain", "tables"} {
+		if err := os.Mkdir(folder, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	overwrite(t, "tables/a.txt", "")
+	overwrite(t, "tables/b.h5", "")
 	for line, words := range map[string]string{
 		"append gap.zarr/time epochs_days_01.nc":            "stands for no value here",
 		"append a.zarr/t epochs_days_01.nc/nothere --alone": "open epochs_days_01.nc/nothere: no Zarr node here (epochs_days_01.nc has t, time)",
 		"append days.zarr/time epochs_days_01.nc":           "cannot be stored here",
 		"append other.zarr/time epochs_days_01.nc":          "float64",
-		"append a.zarr":                          "name the arrays that grow",
-		"append a.zarr nothere.nc":               "nothere.nc: there is no such file or group",
-		"append a.zarr epochs_days_01.nc no.nc":  "no.nc: there is no such file or group",
-		"create x.zarr --from epochs_days_01.nc": "several arrays",
+		"append a.zarr":                                   "name the arrays that grow",
+		"append a.zarr nothere.nc":                        "nothere.nc: there is no such file or group",
+		"append a.zarr epochs_days_01.nc no.nc":           "no.nc: there is no such file or group",
+		"append a.zarr epochs_days_01.nc/t":               "epochs_days_01.nc/t is an array, and a group gets its arrays from a group, such as epochs_days_01.nc, or from a file; varve append a.zarr/t epochs_days_01.nc/t appends to one array",
+		"append a.zarr gap.zarr/time":                     "gap.zarr/time is an array, and a group gets its arrays from a group, such as gap.zarr, or from a file; varve append a.zarr/time",
+		"append a.zarr epochs_days_01.nc/no":              "open epochs_days_01.nc/no: no Zarr node here (epochs_days_01.nc has t, time)",
+		"append a.zarr plain":                             "plain is a folder without a Zarr node: for the files in it, give 'plain/*.nc'",
+		"append a.zarr tables":                            "give 'tables/*.h5'",
+		"virtualize plain -o new.vz":                      "plain is a folder without a Zarr node: for the files in it, give 'plain/*.nc'",
+		"virtualize epochs_days_01.nc --append -o new.vz": "there is no manifest to add files to: leave out --append to make it",
+		"virtualize packed.zip -o new.vz":                 "packed.zip: not supported: it is a zip archive, and references lead to bytes of plain files: copy the archive to a folder (varve copy)",
+		"append a.zarr epochs_days_01.nc --by zeit":       "--by zeit: there is no such array in the group; the coordinates that grow are time",
+		"append a.zarr epochs_days_01.nc --by tiem":       "the coordinates that grow are time (did you mean time?)",
+		"append a.zarr epochs_days_01.nc --by depth":      "--by depth: it does not grow along time; the coordinates that grow are time",
+		"append a.zarr t=epochs_days_01.nc --by time":     "--by time: time=FILE is missing, with the new values of the coordinate",
+		"append a.zarr t=epochs_days_01.nc --by depth":    "--by depth: it does not grow along time; none of the arrays that grow has one axis",
+		"create x.zarr --from epochs_days_01.nc":          "several arrays",
 	} {
 		if _, errs, status := execute(t, "", strings.Fields(line)...); status != 1 || !strings.Contains(errs, words) {
 			t.Errorf("%s: status %d, %s", line, status, errs)

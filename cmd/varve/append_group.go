@@ -115,7 +115,7 @@ func growAll(cmd *cobra.Command, location string, args, sources []string, format
 	}
 	rounds, err := parseRounds(args)
 	if err == nil {
-		err = checkNamed(c, rounds[0])
+		err = checkNamed(cmd, location, c, rounds[0], axis, sources != nil)
 	}
 	if err != nil {
 		return failure.On(cmd.Name(), location, err)

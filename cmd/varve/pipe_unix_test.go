@@ -7,7 +7,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -29,5 +31,28 @@ func TestSignalAtPipe(t *testing.T) {
 	status := run(ctx, []string{"cat", node, "--select", `{"mask": "` + pipe + `"}`}, console.Streams{In: silent(t), Out: &out, Err: &errs})
 	if status != 143 {
 		t.Errorf("status %d, %s", status, errs.String())
+	}
+}
+
+// TestAppendOfNoFile checks that a source of a group that is no file is called what it is.
+func TestAppendOfNoFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, "", "create", "g.zarr/t", "--shape", "2", "--dtype", "int8", "--dimension-names", "time")
+	if err := syscall.Mkfifo("pipe.nc", 0o600); err != nil {
+		t.Skip("no pipes with names here:", err)
+	}
+	for _, name := range []string{"link", "link.nc"} {
+		if err := os.Symlink("nowhere", name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for source, want := range map[string]string{
+		"link":    "link is a symbolic link to nothing: what it names does not exist",
+		"link.nc": "link.nc is a symbolic link to nothing: what it names does not exist",
+		"pipe.nc": "pipe.nc is no file and no group, but a pipe or a device: for the values of one array that come from there, give its name, as in NAME=pipe.nc",
+	} {
+		if _, errs, status := execute(t, "", "append", "g.zarr", source); status != 1 || !strings.Contains(errs, want) {
+			t.Errorf("%s: status %d, %s", source, status, errs)
+		}
 	}
 }

@@ -78,7 +78,7 @@ func printConverted(cmd *cobra.Command, plan *job.Plan, r convert.Conversion) er
 
 // printManifest prints what a scan has made, as varve virtualize does.
 func printManifest(cmd *cobra.Command, at string, m *job.Manifest) error {
-	r := virtualized{Path: at, Files: m.Files, Kept: m.Kept, Arrays: []virtualizedArray{}, Left: []virtualizedRefuse{}, Notes: append([]string{}, m.Notes...), summary: m.Summary}
+	r := virtualized{Path: at, Files: m.Files, Arrays: []virtualizedArray{}, Left: []virtualizedRefuse{}, Notes: append([]string{}, m.Notes...), summary: m.Summary}
 	r.Copied.Chunks, r.Copied.Bytes = m.Padded()
 	for _, x := range m.Refused {
 		r.Left = append(r.Left, virtualizedRefuse{x.File, x.Path, failure.OneLine(x.Err), x.Array, x.More})

@@ -161,7 +161,9 @@ func TestSharedScan(t *testing.T) {
 	must(t, "", "virtualize", files, "--concat", "time", "-o", alone)
 	must(t, "", "virtualize", files, "--concat", "time", "-o", shared, "--plan", plan)
 	runParts(t, plan, 3)
-	must(t, "", "run", plan, "--publish")
+	if out := must(t, "", "run", plan, "--publish"); strings.Contains(out, "stopped") || !strings.Contains(out, "files added") {
+		t.Errorf("no command was stopped: %s", out)
+	}
 	must(t, "", "equal", alone, shared)
 	if a, b := stored(t, alone), stored(t, shared); len(a) != len(b) {
 		t.Errorf("stored %v, want %v", slices.Sorted(maps.Keys(b)), slices.Sorted(maps.Keys(a)))
@@ -218,9 +220,9 @@ func TestRunUsage(t *testing.T) {
 		}
 	}
 	for words, args := range map[string][]string{
-		"--plan needs --sync": {"copy", node, "x.zarr", "--plan", plan},
-		"documents":           {"convert", node, "--to", "2", "--plan", plan},
-		"none of the others":  {"check", node, "--sample", "1%", "--plan", plan},
+		"--plan needs --sync":                    {"copy", node, "x.zarr", "--plan", plan},
+		"documents":                              {"convert", node, "--to", "2", "--plan", plan},
+		"--plan and --sample exclude each other": {"check", node, "--sample", "1%", "--plan", plan},
 	} {
 		if _, errs, status := execute(t, "", args...); status != 2 || !strings.Contains(errs, words) {
 			t.Errorf("%q: status %d, %s; want %q", args, status, errs, words)

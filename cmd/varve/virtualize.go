@@ -172,6 +172,11 @@ func (f *virtualizeFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
+	for _, file := range files {
+		if err := checkFolder(file); err != nil {
+			return failure.On("virtualize", f.out, err)
+		}
+	}
 	ctx := cmd.Context()
 	folder, name := filepath.Split(filepath.ToSlash(f.out))
 	if folder == "" {
@@ -299,7 +304,10 @@ func outsideText(out string, files []string) string {
 	if len(folders) == 0 {
 		return ""
 	}
-	shown := folders[:min(3, len(folders))]
+	var shown []string
+	for _, folder := range folders[:min(3, len(folders))] {
+		shown = append(shown, phrase.Word(folder))
+	}
 	text := "files are not in the folder of the manifest or below: to read it, give every command --allow " + strings.Join(shown, " --allow ")
 	if more := len(folders) - len(shown); more > 0 {
 		text += fmt.Sprintf(", and %d more", more)
@@ -477,6 +485,11 @@ func (f *virtualizeFlags) begin(cmd *cobra.Command, at store.Store, path store.P
 // open opens the manifest to which files are added.
 func (f *virtualizeFlags) open(ctx context.Context, at store.Store, path store.Path) (*virtual.Manifest, error) {
 	m, err := virtual.Open(ctx, at, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if is, lookErr := store.Exists(ctx, at, path.MustKey(own.ManifestDocument)); !is && lookErr == nil {
+			err = failure.NotFound("there is no manifest to add files to: leave out --append to make it")
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

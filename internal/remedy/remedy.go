@@ -46,6 +46,7 @@ const (
 	Consolidate = "Group.Consolidate"
 	Reservation = "Array.Reservation"
 	CopyArray   = "copy the array (transfer.Copy)"
+	CopyArchive = "copy the archive to a folder (transfer.Copy)"
 	Convert     = "convert.Convert"
 	ConvertTo   = "convert.ConvertTo"
 	CheckRun    = "check.Run"

@@ -4,6 +4,7 @@ package failure
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -37,6 +38,7 @@ var remedies = strings.NewReplacer(
 	remedy.Trim, "--trim",
 	remedy.Without, "--without",
 	remedy.CopyArray, "make a Zarr array of it (varve materialize)",
+	remedy.CopyArchive, "copy the archive to a folder (varve copy)",
 	remedy.Alone, "--alone",
 	remedy.Consolidate, "varve consolidate",
 	remedy.Repair, "varve check --repair",
@@ -95,8 +97,20 @@ func OneLineOf(location string, err error) string {
 	return WithoutPackages(Remedied(aboutSource(location, err, strings.ReplaceAll(err.Error(), "\n", "; "))))
 }
 
-// Remedied returns a text of the library with flags and commands in place of Go names.
-func Remedied(text string) string { return remedies.Replace(text) }
+// allowed matches a place that a message says to allow, as Go quotes it.
+var allowed = regexp.MustCompile(`--allow ("(?:[^"\\]|\\.)*")`)
+
+// Remedied returns a text of the library with flags and commands in place of Go names,
+// and the value of a flag as a shell takes it.
+func Remedied(text string) string {
+	return allowed.ReplaceAllStringFunc(remedies.Replace(text), func(flag string) string {
+		place, err := strconv.Unquote(strings.TrimPrefix(flag, "--allow "))
+		if err != nil {
+			return flag
+		}
+		return "--allow " + phrase.Word(place)
+	})
+}
 
 // suggested matches the commands that messages of the library suggest for a node.
 var suggested = regexp.MustCompile(`\bvarve (vacuum|convert|rechunk) NODE\b`)

@@ -148,7 +148,7 @@ func arrayIn(ctx context.Context, g *zarr.Group, file string, into *zarr.Array) 
 	case 1:
 		return g.At(names[0]), nil
 	}
-	return nil, failure.BadArgument("%s has several arrays: give one, as %s/%s; they are %s", file, file, names[0], phrase.Shorten(strings.Join(names, ", "), 200))
+	return nil, failure.BadArgument("%s has several arrays: give one, as %s; they are %s", file, phrase.Word(file+"/"+names[0]), phrase.Shorten(strings.Join(names, ", "), 200))
 }
 
 // CheckOwn returns an error for an array that follows another one, or is a level of the

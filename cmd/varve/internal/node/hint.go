@@ -20,6 +20,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
@@ -55,7 +56,7 @@ func placeMeant(location string) string {
 	}
 	var places []string
 	if near := folderMeant(Clean(location)); near != "" {
-		places = append(places, near)
+		places = append(places, phrase.Word(near))
 	}
 	if namesServer(location) {
 		places = append(places, "https://"+location)
@@ -123,13 +124,13 @@ func fileMeant(cmd *cobra.Command, location string) string {
 	args := cmd.Flags().Args()
 	switch ext := strings.ToLower(filepath.Ext(location)); {
 	case len(args) > 1 && args[0] == location && IsLocation(args[1]):
-		return fmt.Sprintf(" (the node comes first: varve %s %s %s)", cmd.Name(), args[1], location)
+		return fmt.Sprintf(" (the node comes first: varve %s %s %s)", cmd.Name(), phrase.Word(args[1]), phrase.Word(location))
 	case info.Mode().IsRegular() && info.Size() == 0:
 		return " (the file is empty)"
 	case ext == ".npy":
-		return fmt.Sprintf(" (varve create NODE --from %s converts it to an array)", location)
+		return fmt.Sprintf(" (varve create NODE --from %s converts it to an array)", phrase.Word(location))
 	case slices.Contains(documents, filepath.Base(location)):
-		return fmt.Sprintf(" (it is the document of a node: did you mean %s?)", filepath.Dir(location))
+		return fmt.Sprintf(" (it is the document of a node: did you mean %s?)", phrase.Word(filepath.Dir(location)))
 	}
 	return ""
 }
@@ -161,7 +162,7 @@ func membersMeant(ctx context.Context, location string) string {
 			break
 		}
 		if m.Kind == "array" {
-			arrays = append(arrays, Clean(location)+"/"+m.Path)
+			arrays = append(arrays, phrase.Word(Clean(location)+"/"+m.Path))
 		}
 	}
 	if len(arrays) == 0 {
@@ -200,7 +201,7 @@ func Explain(cmd *cobra.Command, err error) error {
 	}
 	// The folder has arrays, but was never made a group.
 	if holdsNodes(at) {
-		e.Err = fmt.Errorf("%w (varve create %s --group makes the folder a group)", e.Err, at)
+		e.Err = fmt.Errorf("%w (varve create %s --group makes the folder a group)", e.Err, phrase.Word(at))
 		return err
 	}
 	hint := Neighbour(cmd.Context(), at)
@@ -266,7 +267,7 @@ func reachText(ctx context.Context, at string) string {
 			return fmt.Sprintf(": %s has no %s", above, parts[i])
 		case !info.IsDir():
 			return fmt.Sprintf(": %s is a file", is)
-		case isArrayFolder(LocalPath(is)):
+		case IsArrayFolder(LocalPath(is)):
 			return fmt.Sprintf(": %s is an array, and no node is below it", is)
 		}
 	}
@@ -276,8 +277,8 @@ func reachText(ctx context.Context, at string) string {
 	return ""
 }
 
-// isArrayFolder reports whether a folder has the document of an array.
-func isArrayFolder(folder string) bool {
+// IsArrayFolder reports whether a folder has the document of an array.
+func IsArrayFolder(folder string) bool {
 	// Arrays and groups of format 3 have a document of the same name.
 	if doc, err := os.ReadFile(filepath.Join(folder, nodename.V3Node)); err == nil {
 		_, err := metadata.ParseArray(doc, metadata.Limits{})
@@ -349,6 +350,28 @@ func nodesIn(folder string) (names []string) {
 // isNodeFolder reports whether a folder has a metadata document.
 func isNodeFolder(folder string) bool {
 	return slices.ContainsFunc([]string{nodename.V3Node, nodename.V2Array, nodename.V2Group}, func(name string) bool { return Exists(filepath.Join(folder, name)) })
+}
+
+// PlainFolder reports whether a location is a local folder that has no node, and no
+// references. It returns the pattern of the files of other formats in it, that of NetCDF
+// files if there are none.
+func PlainFolder(location string) (files string, is bool) {
+	at := Clean(location)
+	info, err := os.Stat(at)
+	if err != nil || !info.IsDir() || isNodeFolder(at) || Exists(filepath.Join(at, own.ManifestDocument)) || Exists(filepath.Join(at, ".zmetadata")) {
+		return "", false
+	}
+	files = at + "/*" + NetCDF[0]
+	if f, err := os.Open(at); err == nil {
+		defer f.Close()
+		entries, _ := f.ReadDir(mostBeside) // the rest changes no more than the hint
+		for _, e := range entries {
+			if e.Type().IsRegular() && virtual.IsForeign(e.Name()) {
+				return at + "/*" + filepath.Ext(e.Name()), true
+			}
+		}
+	}
+	return files, true
 }
 
 // holdsNodes reports whether a location is a local folder that is not a node but
