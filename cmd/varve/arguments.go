@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/selection"
 )
@@ -31,7 +32,7 @@ func flagMeant(cmd *cobra.Command, args []string, most int) string {
 		return fmt.Sprintf(" (a list has commas and no spaces: did you mean %s?)", whole)
 	// export NODE out.npy: many programs take the output as an argument.
 	case f.Lookup("output") != nil && filepath.Ext(extra) != "" && len(args) == most+1:
-		return fmt.Sprintf(" (did you mean -o %s?)", extra)
+		return fmt.Sprintf(" (did you mean -o %s?)", phrase.Word(extra))
 	case shape != nil && shape.Changed && isList(extra):
 		return fmt.Sprintf(" (lengths have commas and no spaces: did you mean --shape %s?)", strings.Trim(shape.Value.String(), ", ")+","+strings.Trim(extra, ", "))
 	case shape != nil && !shape.Changed && isList(extra):
@@ -42,7 +43,7 @@ func flagMeant(cmd *cobra.Command, args []string, most int) string {
 	// drop NODE time=0:10
 	case f.Lookup("range") != nil && f.Lookup("axis") != nil && strings.Count(extra, "=") == 1:
 		axis, planes, _ := strings.Cut(extra, "=")
-		return fmt.Sprintf(" (did you mean --axis %s --range %s?)", axis, planes)
+		return fmt.Sprintf(" (did you mean --axis %s --range %s?)", phrase.Word(axis), phrase.Word(planes))
 	case f.Lookup("select") != nil && selection.Syntax(extra) == nil:
 		return fmt.Sprintf(" (did you mean --select '%s'?)", extra)
 	}

@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/check/checksums"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/progress"
@@ -56,6 +57,9 @@ may go unnoticed.`,
 	planFlag(c, &f.planTo)
 	dry := c.Flags().Bool("dry-run", false, "change nothing; only --repair and --repair-shards change anything")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := checkTogether(cmd); err != nil {
+			return err
+		}
 		if f.planTo != "" {
 			return f.plan(cmd, args[0])
 		}
@@ -69,13 +73,22 @@ may go unnoticed.`,
 		}
 		return f.run(cmd, args[0])
 	}
+	return c
+}
+
+// checkTogether returns an error for flags that exclude each other.
+func checkTogether(cmd *cobra.Command) error {
 	for _, name := range []string{"write-checksums", "write-manifest", "digest", "dandi", "repair", "repair-shards", "complete", "sample", "fast"} {
-		c.MarkFlagsMutuallyExclusive("against", name)
+		if err := flagtext.Exclusive(cmd, "against", name); err != nil {
+			return err
+		}
 	}
 	for _, name := range []string{"against", "digest", "repair", "repair-shards", "sample"} {
-		c.MarkFlagsMutuallyExclusive("plan", name)
+		if err := flagtext.Exclusive(cmd, "plan", name); err != nil {
+			return err
+		}
 	}
-	return c
+	return nil
 }
 
 // checkFlags are the flags of varve check.

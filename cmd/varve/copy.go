@@ -66,7 +66,9 @@ copies only what differs.`,
 	c.Flags().BoolVar(&f.move, "move", false, "remove SRC after it is copied")
 	f.synced.define(c.Flags())
 	planFlag(c, &f.synced.planTo)
+	c.Flags().Lookup("plan").Usage = "with --sync, only write the plan to `FILE`, for varve run"
 	pricesFlag(c, &f.synced.pricesFrom)
+	c.Flags().Lookup("prices").Usage = "with --sync and --dry-run or --plan, " + c.Flags().Lookup("prices").Usage
 	f.singleWriter = growth.SingleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := f.synced.check(cmd, args[1]); err != nil {
@@ -394,6 +396,9 @@ func unread(cmd *cobra.Command, from string, err error, state string) error {
 	if !isUnread(err) {
 		return err
 	}
+	if errors.Is(err, virtual.ErrNotAllowed) { // it says what helps, and nothing is wrong with the source
+		return failure.Leftover(err, "without it the command stops there again%s", state)
+	}
 	others := ""
 	if many, lookErr := isGroup(cmd, from); many && lookErr == nil {
 		others = ", or copy other nodes with varve copy --sync --node PATTERN"
@@ -491,8 +496,9 @@ It is varve copy in all but its name. The documents are stored last, so an inter
 to the same place removes what it left.`
 	c.Example = `  varve materialize archive.vz archive.zarr
   varve rechunk archive.vz/t t.zarr --chunks 31,4,5`
-	c.Flags().Lookup("move").Hidden = true
-	c.Flags().Lookup("sync").Hidden = true
+	for _, name := range []string{"move", "sync", "plan", "prices"} { // the last two need --sync
+		c.Flags().Lookup(name).Hidden = true
+	}
 	new(syncFlags).needing().VisitAll(func(f *pflag.Flag) { c.Flags().Lookup(f.Name).Hidden = true })
 	c.Flags().Lookup("yes").Usage = "do not ask before --overwrite removes a group"
 	return c

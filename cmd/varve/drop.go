@@ -107,9 +107,14 @@ func (d *dropping) selected(cmd *cobra.Command, one *moved) (r grid.Interval, er
 		ok = ok && (i == one.axis || box[i] == grid.Interval{Stop: n})
 	}
 	if !ok {
-		return r, failure.BadArgument("--select %s: give one range of one dimension, such as time=0:31 or time=..2024-12-31", phrase.Word(*d.sel))
+		return r, d.severalRanges()
 	}
 	return box[one.axis], nil
+}
+
+// severalRanges returns the error for a selection of more than one range.
+func (d *dropping) severalRanges() error {
+	return failure.BadArgument("--select %s: give one range of one dimension, such as time=0:31 or time=..2024-12-31", phrase.Word(*d.sel))
 }
 
 func (d *dropping) run(cmd *cobra.Command, location string) error {
@@ -119,8 +124,8 @@ func (d *dropping) run(cmd *cobra.Command, location string) error {
 		low, high, err = d.ends()
 	} else if name, _, ok := strings.Cut(*d.sel, "="); !ok || d.text != "" || cmd.Flags().Changed("axis") {
 		err = failure.BadUsage("--select takes the place of --axis and --range: give one range of one dimension, such as --select time=0:31")
-	} else {
-		d.axis = strings.TrimSpace(name)
+	} else if d.axis = strings.TrimSpace(name); strings.Count(*d.sel, "=") > 1 {
+		err = d.severalRanges() // an array of a group may have only one of the dimensions
 	}
 	if err != nil {
 		return err

@@ -212,11 +212,8 @@ func summary(d *picture.Grid) string {
 	return text
 }
 
-// sentence describes a chunk. If c is nil, it says that there is no such chunk.
-func (c *chunkFacts) sentence(asked string, g *grid.Grid) string {
-	if c == nil {
-		return fmt.Sprintf("there is no chunk (%s): the grid has %s", asked, phrase.Shape(g.Chunks()))
-	}
+// sentence describes a chunk.
+func (c *chunkFacts) sentence() string {
 	ranges := make([]string, len(c.Start))
 	for i := range ranges {
 		ranges[i] = fmt.Sprintf("%d:%d", c.Start[i], c.Stop[i])
@@ -309,10 +306,11 @@ func (f *gridFlags) answer(cmd *cobra.Command, d *picture.Grid) (a answers, err 
 		if err != nil {
 			return a, err
 		}
-		a.text = append(a.text, c.sentence(f.chunk, d.Chunks))
-		if c != nil {
-			a.chunks = append(a.chunks, boxAt(c.Index))
+		if c == nil {
+			return a, failure.On("find", d.Title, failure.BadArgument("there is no chunk (%s): the grid has %s", f.chunk, phrase.Shape(d.Chunks.Chunks())))
 		}
+		a.text = append(a.text, c.sentence())
+		a.chunks = append(a.chunks, boxAt(c.Index))
 	}
 	return a, nil
 }

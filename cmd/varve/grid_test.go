@@ -131,9 +131,14 @@ func TestGridDrawing(t *testing.T) {
 	if !strings.Contains(turned, "axis 0 →  60") || !strings.Contains(turned, "axis 1 ↓ 100") {
 		t.Error(turned)
 	}
-	none := must(t, "", "grid", "testdata/rect_2d.zarr", "--chunk", "7,7")
-	if !strings.Contains(none, "there is no chunk (7,7): the grid has 3 × 4\n") {
-		t.Error(none)
+	for _, more := range [][]string{nil, {"--svg", filepath.Join(t.TempDir(), "g.svg")}} {
+		none, errs, status := execute(t, "", append([]string{"grid", "testdata/rect_2d.zarr", "--chunk", "7,7"}, more...)...)
+		if status != 1 || none != "" || !strings.Contains(errs, "there is no chunk (7,7): the grid has 3 × 4\n") {
+			t.Errorf("status %d, %s, %s", status, none, errs)
+		}
+	}
+	if null := must(t, "", "grid", "testdata/rect_2d.zarr", "--chunk", "7,7", "--json"); !strings.Contains(null, `"chunk": null`) {
+		t.Error(null)
 	}
 }
 

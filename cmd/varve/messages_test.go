@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
 // TestMessages checks that errors say what is missing, what exists, and what to write
@@ -24,6 +26,9 @@ func TestMessages(t *testing.T) {
 	must(t, "", "create", "missing.zarr/time", "--shape", "2", "--dtype", "float64", "--dimension-names", "time", "--attributes", `{"units":"days since 2020-01-03"}`)
 	must(t, `[1,"NaN"]`, "write", "missing.zarr/time", "--format", "json")
 	overwrite(t, "empty.nc", "")
+	overwrite(t, "empty.zip", "")
+	must(t, "", "create", "two.zarr/a", "--shape", "4", "--dtype", "int8", "--dimension-names", "t")
+	must(t, "", "create", "two.zarr/b", "--shape", "4,3", "--dtype", "int8", "--dimension-names", "t,y")
 	must(t, "", "create", "old.zarr/a", "--shape", "4", "--dtype", "int8", "--zarr-format", "2")
 	must(t, "", "create", "s.zarr", "--shape", "2", "--dtype", `[["x","<i4"],["y","<f8"]]`)
 	for _, c := range []struct{ stdin, line, want string }{
@@ -40,6 +45,9 @@ func TestMessages(t *testing.T) {
 		{"", "append plain.zarr plain.zarr --axis lat", `has the dimension "lat"; name the arrays that grow, as NAME=FILE`},
 		{"", "append time.zarr/time missing.zarr/time", "missing.zarr/time: element 1: time nan cannot be stored here: it is missing there"},
 		{"", "info empty.nc", "the file is empty"},
+		{"", "info empty.zip", "damaged zip archive: it is empty"},
+		{"", "drop two.zarr --select t=0:1,y=0:1 --yes", "drop two.zarr: --select t=0:1,y=0:1: give one range of one dimension"},
+		{"", "drop two.zarr/b --select t=0:1,y=0:1 --yes", "give one range of one dimension"},
 		{"", "append plain.zarr/a empty.nc/a", "the file is empty"},
 		{"", "resize g.zarr tiem=3", `the dimension "tiem"; the dimensions are lat` + "\n"},
 		{"", "resize g.zarr latt=3", `the dimension "latt"; the dimensions are lat (did you mean lat?)`},
@@ -60,6 +68,10 @@ func TestMessages(t *testing.T) {
 		`create n.zarr --dtype int8 --shape 3,x`:                   "is not a whole number of 64 bits\n",
 		`run p.json --take --stage 0`:                              "--stage and --task, --take",
 		`cat g.zarr/lat --select lat=1..3:2`:                       "a range of values has no step",
+		`check g.zarr --against x --fast`:                          "--against and --fast exclude each other",
+		`check g.zarr --plan p.json --digest`:                      "--plan and --digest exclude each other",
+		`rechunk g.zarr/lat --codecs [{"name":"bytes"}`:            `--codecs "[{\"name\":\"bytes\"}": `,
+		`create n.zarr --shape 4 --dtype int8 --codecs [{"a":1`:    "--codecs ",
 	} {
 		if _, errs, status := execute(t, "", strings.Fields(line)...); status != 2 || !strings.Contains(errs, want) {
 			t.Errorf("%s: status %d, %s", line, status, errs)
@@ -106,6 +118,49 @@ func TestMessagesOfPlaces(t *testing.T) {
 	} {
 		if _, errs, status := execute(t, "", "info", at); status != 1 || !strings.HasSuffix(errs, want+"\n") {
 			t.Errorf("%s: status %d, %s", at, status, errs)
+		}
+	}
+}
+
+// TestMessagesQuoteNames checks that what a message suggests can be pasted into a shell,
+// also if a name has a space.
+func TestMessagesQuoteNames(t *testing.T) {
+	t.Chdir(foreign(t, "epochs_days_01.nc"))
+	for _, folder := range []string{"out side", "m", "a group"} {
+		if err := os.MkdirAll(folder, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(t, "", "copy", "epochs_days_01.nc", "a group/g.zarr")
+	must(t, "", "export", "a group/g.zarr/time", "-o", "n p.npy")
+	overwrite(t, "out side/x.nc", string(must1(os.ReadFile("epochs_days_01.nc"))))
+	if out := must(t, "", "virtualize", "out side/x.nc", "-o", "m/o.vz"); !strings.Contains(out, "give every command --allow 'out side'\n") {
+		t.Error(out)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	allow := "give --allow " + phrase.Word(here+"/out side") + " if you trust the references"
+	for _, c := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{"cat", "m/o.vz/t"}, 1, allow + "\n"},
+		{[]string{"materialize", "m/o.vz", "mm.zarr"}, 1, allow + "; without it the command stops there again; the incomplete copy"},
+		{[]string{"copy", "m/o.vz", "mm.zarr", "--sync"}, 1, allow + "; without it the command stops there again"},
+		{[]string{"info", "n p.npy"}, 1, "varve create NODE --from 'n p.npy' converts it"},
+		{[]string{"info", "a group"}, 1, "(varve create 'a group' --group makes the folder a group)"},
+		{[]string{"cat", "a group/g.zarr"}, 1, "as 'a group/g.zarr/t' or 'a group/g.zarr/time'"},
+		{[]string{"cat", "a group/g.zerr/t"}, 1, "(did you mean 'a group/g.zarr/t'?)"},
+		{[]string{"write", "n p.npy", "a group/g.zarr/time"}, 1, "varve write 'a group/g.zarr/time' 'n p.npy'"},
+		{[]string{"export", "m", "x z.csv"}, 2, "(did you mean -o 'x z.csv'?)"},
+		{[]string{"rechunk", "epochs_days_01.nc", "q.zarr", "--chunks", "1"}, 1, "epochs_days_01.nc is a group; name one of its arrays\n"},
+		{[]string{"rechunk", "a group/g.zarr", "q.zarr", "--chunks", "1"}, 1, "'a group/g.zarr' is a group; name one of its arrays, or leave out the destination\n"},
+	} {
+		if _, errs, status := execute(t, "", c.args...); status != c.status || !strings.Contains(errs, c.want) {
+			t.Errorf("%q: status %d, %s", c.args, status, errs)
 		}
 	}
 }

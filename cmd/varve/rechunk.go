@@ -53,7 +53,7 @@ varve revert goes back until varve vacuum has deleted the old chunks.`,
 	f := c.Flags()
 	flagtext.Var(f, &r.chunks, "chunks", "", "`CHUNKS`: 8MiB, 10,20, [[10,20,30],25], calendar:month …: see varve help chunks", flagtext.Syntax(chunking.Parse))
 	f.StringVar(&r.shards, "shards", "", "`SHARDS`: 512MiB, 100,200 …, with chunks as inner chunks; none unpacks shards")
-	f.StringVar(&r.codecs, "codecs", "", "the codec chain as `JSON`, of inner chunks if there are any")
+	flagtext.Var(f, &r.codecs, "codecs", "", "the codec chain as `JSON`, of inner chunks if there are any", flagtext.Syntax(argument.Codecs))
 	flagtext.Var(f, &r.compressor, "compressor", "", "another `COMPRESSOR`, with the other codecs as they are: zstd:3, zstd:3:nochecksum, gzip:5, auto or none", argument.CheckCompressor)
 	f.StringVar(&r.fill, "fill", "", "the fill `VALUE`, as for varve create; all elements stay")
 	flagtext.Var(f, &r.keys, "chunk-key-encoding", "", "the `ENCODING` of chunk keys: default/, default., v2. or v2/", flagtext.Syntax(keyEncoding))

@@ -59,7 +59,7 @@ func (r *running) writeScript(w io.Writer, name string, plan *job.Plan) error {
 	case !known:
 		return failure.BadUsage("--script %s: want slurm, kubernetes or aws-batch", r.script)
 	case plan.Group != "":
-		return failure.BadArgument("%s: its arrays change in one transaction, which one process executes: varve run %s", name, name)
+		return failure.BadArgument("%s: its arrays change in one transaction, which one process executes: varve run %s", name, phrase.Word(name))
 	case name == "-":
 		return failure.BadUsage("the jobs of a script read the plan: give a file or a location, not standard input")
 	case r.exact || r.singleWriter:
@@ -82,7 +82,7 @@ func (r *running) writeScript(w io.Writer, name string, plan *job.Plan) error {
 	memory := max(least, plan.PeakMemory())
 	for _, p := range plan.Arrays {
 		if p.Target != nil && strings.HasSuffix(*p.Target, ".zip") {
-			return failure.BadArgument("%s: a zip archive is written by one process: varve run %s", *p.Target, name)
+			return failure.BadArgument("%s: a zip archive is written by one process: varve run %s", *p.Target, phrase.Word(name))
 		}
 	}
 	s.Memory = (memory+2*overhead)>>20 + 1

@@ -36,6 +36,9 @@ func (s *Store) open(ctx context.Context, most int64) error {
 		return err
 	}
 	s.info = info
+	if info.Size == 0 {
+		return corrupt("it is empty")
+	}
 	l, err := findLayout(last, info.Size)
 	if err != nil {
 		return err

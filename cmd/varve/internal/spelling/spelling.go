@@ -6,12 +6,17 @@ package spelling
 import (
 	"slices"
 	"strings"
+
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
 // Meant returns a question such as " (did you mean time?)" for an unknown word, or "" if
 // no known word is near.
 func Meant(word string, known []string) string {
 	if near := Nearest(word, known); len(near) > 0 {
+		for i, word := range near {
+			near[i] = phrase.Word(word)
+		}
 		return " (did you mean " + strings.Join(near, " or ") + "?)"
 	}
 	return ""
