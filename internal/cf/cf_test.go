@@ -45,8 +45,8 @@ var numeric = []dtype.Type{
 	dtype.Int64, dtype.Uint64, dtype.Of[dtype.Float16](), dtype.Float32, dtype.Float64,
 }
 
-// TestStored compares the numbers of elements with those that ReadAs converts them to. The
-// shortest text of a small float stands for another number than the element.
+// TestStored compares the numbers of elements with those that ReadAs converts them to.
+// The shortest text of a small float stands for another number than the element.
 func TestStored(t *testing.T) {
 	types := slices.Clone(numeric)
 	for _, name := range []string{"bfloat16", "float8_e4m3fn", "float8_e5m2", "float6_e2m3fn", "float4_e2m1fn", "int4"} {
