@@ -164,7 +164,7 @@ func WholePlanes(v *input.Values, shape []int64, axis int, n int64) (int64, erro
 	switch {
 	case !ok || plane == 0:
 		return 0, nil
-	case n == 0 && v.Whole && len(v.Shape) == len(shape) && v.Shape[axis] == 0:
+	case n == 0 && v.Array() != nil && len(v.Shape) == len(shape) && v.Shape[axis] == 0:
 		return 0, nil // an array without planes, as in a file before its first record
 	case n == 0:
 		return 0, failure.OnAxis(axis, "no values were given: %s is empty", v.Name)
