@@ -34,7 +34,7 @@ func TestSignalAtPipe(t *testing.T) {
 	}
 }
 
-// TestAppendOfNoFile checks that a source of a group that is no file is called what it is.
+// TestAppendOfNoFile checks what is said of a source of a group that is no file.
 func TestAppendOfNoFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must(t, "", "create", "g.zarr/t", "--shape", "2", "--dtype", "int8", "--dimension-names", "time")
