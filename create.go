@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"maps"
@@ -105,9 +104,7 @@ func rehearsed(name string, ledger *rehearsal.Ledger) *Location {
 // rehearsedAt opens the store at root, which may not exist yet, in place of another one.
 func rehearsedAt(ctx context.Context, root string, other *Location, ledger *rehearsal.Ledger) (*Location, error) {
 	if other != nil {
-		if c, ok := other.hierarchy.store.(io.Closer); ok {
-			_ = c.Close() // nothing was written
-		}
+		_ = store.Close(other.hierarchy.store) // nothing was written
 	}
 	l, err := locate(ctx, root, store.ReadOnly, "create")
 	if errors.Is(err, fs.ErrNotExist) {

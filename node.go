@@ -5,7 +5,6 @@ package zarr
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 
 	"varve.dev/zarr/codec"
@@ -104,10 +103,10 @@ func (n *node) Options() Options { return n.options }
 // error; without Close all that was written is lost.
 func (n *node) Close() error {
 	// A node that was opened from a group or a Location shares its store with others.
-	if c, ok := store.As[io.Closer](n.hierarchy.store); ok && n.owner {
-		return c.Close()
+	if !n.owner {
+		return nil
 	}
-	return nil
+	return store.Close(n.hierarchy.store)
 }
 
 func (n *node) base() *node { return n }

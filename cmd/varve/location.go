@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -125,8 +124,5 @@ func closeStore(p *zarr.Location, complete bool) error {
 	if a, ok := store.Driver(s).(*zipstore.Archive); ok && !complete {
 		return a.Discard()
 	}
-	if c, ok := store.As[io.Closer](s); ok {
-		return c.Close()
-	}
-	return nil
+	return store.Close(s)
 }

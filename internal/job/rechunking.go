@@ -214,7 +214,7 @@ func (o *openArray) Close() error {
 		errs = append(errs, o.inputs.Close())
 	}
 	if o.opt.Into != nil {
-		errs = append(errs, closeStore(o.opt.Into.Store()))
+		errs = append(errs, store.Close(o.opt.Into.Store()))
 	}
 	return errors.Join(append(errs, o.array.Close())...)
 }

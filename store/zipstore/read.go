@@ -263,10 +263,7 @@ func OpenWithin(
 	}
 	s, err := Open(ctx, store.Wrap(ctx, below), key, nil)
 	if err != nil {
-		if c, ok := below.(io.Closer); ok {
-			err = errors.Join(err, c.Close())
-		}
-		return nil, store.Path{}, err
+		return nil, store.Path{}, errors.Join(err, store.Close(below))
 	}
 	return s, at, nil
 }

@@ -37,7 +37,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"slices"
@@ -86,11 +85,7 @@ func Open(ctx context.Context, s store.Store, key store.Key, opt *Options) (*Sto
 
 // Close releases the archive, and closes the store that holds it.
 func (s *Store) Close() error {
-	err := s.archive.Close()
-	if c, ok := store.As[io.Closer](s.below); ok {
-		err = errors.Join(err, c.Close())
-	}
-	return err
+	return errors.Join(s.archive.Close(), store.Close(s.below))
 }
 
 // Notes returns remarks, one sentence each, about parts of the archive that other

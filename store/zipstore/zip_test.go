@@ -66,7 +66,7 @@ func add(w *stdzip.Writer, method uint16, descriptors bool, name string, value [
 func in(t testing.TB, archive []byte) store.Store {
 	t.Helper()
 	s := memstore.New()
-	if _, err := s.Write(t.Context(), store.Put(archiveKey, archive), store.Flush); err != nil {
+	if _, err := store.Write(t.Context(), s, store.Put(archiveKey, archive), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	return s
