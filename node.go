@@ -191,9 +191,4 @@ func specifiedCodecs(env *codec.Environment, codecs []metadata.Extension, t dtyp
 
 // storeNotes returns notes on the store of a node, such as an archive that has two
 // members with the same name.
-func (n *node) storeNotes() []string {
-	if s, ok := store.Driver(n.hierarchy.store).(*zipstore.Store); ok {
-		return s.Notes()
-	}
-	return nil
-}
+func (n *node) storeNotes() []string { return zipstore.Notes(n.hierarchy.store) }

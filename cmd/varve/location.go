@@ -120,9 +120,8 @@ func removeEmpty(location string) {
 // closeStore closes the store of a location. For a new archive, complete decides whether
 // it is published or discarded.
 func closeStore(p *zarr.Location, complete bool) error {
-	s := p.Store()
-	if a, ok := store.Driver(s).(*zipstore.Archive); ok && !complete {
-		return a.Discard()
+	if s := p.Store(); complete || !zipstore.IsNew(s) {
+		return store.Close(s)
 	}
-	return store.Close(s)
+	return zipstore.Discard(p.Store())
 }

@@ -91,7 +91,7 @@ func refuseArchive(cmd *cobra.Command, location string) error {
 	if err != nil {
 		return nil // the removal reports it
 	}
-	_, is := store.Driver(at.Store()).(*zipstore.Store)
+	is := zipstore.IsArchive(at.Store())
 	switch err := closeStore(at, true); {
 	case err != nil || !is:
 		return err

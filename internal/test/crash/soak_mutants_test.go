@@ -460,6 +460,6 @@ func exploreOne(t *testing.T, label string, e *explorer, s *sample, m memtest.St
 	z, err := zipstore.Open(e.ctx, m, store.MustKey(s.names[0]), nil)
 	if e.note(err); err == nil {
 		e.all(z)
-		e.note(z.Close())
+		e.note(store.Close(z))
 	}
 }
