@@ -469,7 +469,7 @@ const lookers = 16
 func (c *creation) clear(ctx context.Context) error {
 	if c.options.Overwrite {
 		for _, p := range sorted(c.specs) {
-			err := c.hierarchy.remove(ctx, c.base(p), nil)
+			err := c.hierarchy.remove(ctx, c.base(p))
 			if errors.Is(err, fs.ErrNotExist) {
 				err = c.clearRemains(ctx, p)
 			}

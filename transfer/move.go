@@ -47,7 +47,7 @@ func Move(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, e
 	}
 	if err == nil && !c.DryRun {
 		// The source goes only if it has not changed since it was copied.
-		if err = src.DeleteIf(ctx, c.Writing(), c.checkUnchanged); err != nil {
+		if err = src.Delete(publish.WithCheck(ctx, c.checkUnchanged), c.Writing()); err != nil {
 			err = fmt.Errorf("%w: the node was copied, but the source was not removed: %w", zarr.ErrIncomplete, err)
 		}
 	}
