@@ -10,14 +10,15 @@ import (
 	"slices"
 	"sync"
 	"time"
-
 )
 
 // Do makes attempts of an operation as Get does: within the policy and its limiter, and
 // ending an attempt in which [Store.Send] moves no bytes for the time of Options.Stall.
 // Attempts send their requests with the context that they get.
 func (s *Store) Do(ctx context.Context, attempt func(ctx context.Context) error) error {
-	return s.policy.Do(ctx, func(ctx context.Context) error { return s.watched(ctx, attempt) })
+	return s.policy.Do(ctx, func(ctx context.Context) error {
+		return s.limiter.Do(ctx, func(ctx context.Context) error { return s.watched(ctx, attempt) })
+	})
 }
 
 // Send sends one request of an attempt of [Store.Do]. It neither adds headers of the
@@ -222,7 +223,7 @@ func (c *race) repeat() {
 		return
 	}
 	// A second request must not take the place of another first one.
-	permit, ok := c.s.policy.Limiter.TryAcquire()
+	permit, ok := c.s.limiter.TryAcquire()
 	if !ok {
 		return
 	}
