@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/number"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
@@ -77,7 +78,7 @@ func readAs[T Real](ctx context.Context, t target) (Block[T], error) {
 	}
 	var zero T
 	if r.Len() > t.options.Limits.block()/int64(unsafe.Sizeof(zero)) {
-		return Block[T]{}, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
+		return Block[T]{}, fmt.Errorf("%w: a block of shape %v ("+remedy.LimitsBlock+"); read a part of it", ErrLimit, r.Shape())
 	}
 	b := newBlock[T](r)
 	rest := b.Data
@@ -212,7 +213,7 @@ func readStructs[T any](ctx context.Context, t target) (b Block[T], err error) {
 		return b, err
 	}
 	if r.Len() > t.options.Limits.block()/int64(max(1, l.Size)) {
-		return b, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
+		return b, fmt.Errorf("%w: a block of shape %v ("+remedy.LimitsBlock+"); read a part of it", ErrLimit, r.Shape())
 	}
 	b = newBlock[T](r)
 	var room []byte

@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/rehearsal"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/scheme"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
@@ -227,7 +228,7 @@ func (h *hierarchy) create(ctx context.Context, n node, doc metadata.Node, up *t
 	// A conflict means that the document exists by now. A node that is held by a
 	// reservation is another case, which ErrHeld explains.
 	if errors.Is(err, store.ErrConflict) && !errors.Is(err, publish.ErrHeld) {
-		return version, fmt.Errorf("a node is here already (CreateOptions.Overwrite replaces it, or choose another name): %w", fs.ErrExist)
+		return version, fmt.Errorf("a node is here already ("+remedy.CreateOverwrite+" replaces it, or choose another name): %w", fs.ErrExist)
 	}
 	if err != nil {
 		return version, err

@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/rehearsal"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
@@ -70,7 +71,7 @@ var (
 	// the store cannot do that. Set [Options.SingleWriter] if there are none.
 	ErrUnsafeConcurrentWrite = publish.ErrUnsafe
 	// ErrReadOnly means that a node was opened for reading only. Set [Options.Write].
-	ErrReadOnly = errors.New("opened for reading only (set Options.Write)")
+	ErrReadOnly = errors.New("opened for reading only" + remedy.Write)
 	// ErrOverflow means that a number exceeds 64 bits.
 	ErrOverflow = grid.ErrOverflow
 	// ErrLimit means that something is larger than [Limits] permit.

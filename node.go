@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/internal/nodelock"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -122,7 +123,7 @@ func (n *node) writable() error {
 		return ErrReadOnly
 	}
 	if compares := store.Can(n.hierarchy.store, store.OpPutIf); n.options.SharedWriters && !compares {
-		return fmt.Errorf("%w: this store cannot compare versions, so the update of one of several writers of a chunk would be lost (Options.SharedWriters)", ErrUnsafeConcurrentWrite)
+		return fmt.Errorf("%w: this store cannot compare versions, so the update of one of several writers of a chunk would be lost"+remedy.SharedWriters, ErrUnsafeConcurrentWrite)
 	}
 	return nil
 }

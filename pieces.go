@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/internal/subset"
@@ -175,7 +176,7 @@ func (d *reader[T]) read(ctx context.Context, p *pending[T]) error {
 	err := d.part(p.From).read(ctx, element.Check[T], true, func(r *snapshot.Selected) (strided.View, error) {
 		// Divide instead of multiplying, which could overflow.
 		if r.Len() > d.options.Limits.block()/d.size {
-			return strided.View{}, fmt.Errorf("%w: a block of shape %v selected from one chunk (Limits.Block)", ErrLimit, r.Shape())
+			return strided.View{}, fmt.Errorf("%w: a block of shape %v selected from one chunk ("+remedy.LimitsBlock+")", ErrLimit, r.Shape())
 		}
 		p.Block = newBlock[T](r)
 		e = roomFor(d.Array, r, p.Data)

@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
@@ -31,7 +32,7 @@ func Read[T dtype.Element](ctx context.Context, from Elements, sel selection.Sel
 		err = t.read(ctx, element.Check[T], true, func(r *snapshot.Selected) (strided.View, error) {
 			// Divide instead of multiplying, which could overflow.
 			if r.Len() > t.options.Limits.block()/r.Size() {
-				return strided.View{}, fmt.Errorf("%w: a block of shape %v (Limits.Block); read a part of it", ErrLimit, r.Shape())
+				return strided.View{}, fmt.Errorf("%w: a block of shape %v ("+remedy.LimitsBlock+"); read a part of it", ErrLimit, r.Shape())
 			}
 			b = newBlock[T](r)
 			e = roomFor(t.Array, r, b.Data)

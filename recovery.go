@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 )
 
 // PendingChange is a transaction over several arrays ([Group.Append]) that is not
@@ -33,7 +34,7 @@ func (p *PendingChange) String() string {
 		return "a change of several arrays was started but not decided: none of it is visible, and the next writer undoes it"
 	}
 	return fmt.Sprintf("a change of %s is decided but not finished: the shape will be %v, and some arrays may have "+
-		"theirs already; the next writer or Options.Finish finishes it, so do not repeat it",
+		"theirs already; the next writer or "+remedy.Finish+" finishes it, so do not repeat it",
 		quantity.Of(int64(len(p.Arrays)), "array"), p.Shape)
 }
 

@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/internal/array"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 )
 
@@ -108,9 +109,9 @@ func refused(s *snapshot.Array, err error, shape []int64, opt ResizeOptions) err
 	rounded.RoundUp, whole.Shrink = true, grid.TrimEdges
 	switch {
 	case would(rounded):
-		return fmt.Errorf("%w: %w; or have the last shard rounded up (ResizeOptions.RoundUp)", ErrInvalidArgument, err)
+		return fmt.Errorf("%w: %w; or have the last shard rounded up ("+remedy.ResizeRoundUp+")", ErrInvalidArgument, err)
 	case would(whole):
-		return fmt.Errorf("%w: %w; or leave the last shard as long as it is (grid.TrimEdges)", ErrInvalidArgument, err)
+		return fmt.Errorf("%w: %w; or leave the last shard as long as it is ("+remedy.TrimEdges+")", ErrInvalidArgument, err)
 	}
 	return fmt.Errorf("%w: %w", ErrInvalidArgument, err)
 }
@@ -188,7 +189,7 @@ func (a *Array) MakeRectilinear(ctx context.Context, opt *RectilinearOptions) er
 // trims returns an error if a boundary shard would not consist of whole inner chunks.
 func trims(s *snapshot.Array, g *grid.Grid) error {
 	if err := s.Engine.Chain.CheckGrid(g); err != nil {
-		return fmt.Errorf("%w: %w; without RectilinearOptions.Trim the last shards stay as long as they are", ErrInvalidArgument, err)
+		return fmt.Errorf("%w: %w; without "+remedy.Trim+" the last shards stay as long as they are", ErrInvalidArgument, err)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -110,7 +111,7 @@ func (s *Spec) document(o *Options) (*metadata.Array, error) {
 		return nil, fault.Argument("the data type is missing")
 	}
 	if len(s.Shape) > o.Limits.writeRank() {
-		return nil, fmt.Errorf("%w: %s, other readers take up to 32 (Limits.Rank)", ErrLimit, quantity.Count(len(s.Shape), "axes"))
+		return nil, fmt.Errorf("%w: %s, other readers take up to 32"+remedy.LimitsRank, ErrLimit, quantity.Count(len(s.Shape), "axes"))
 	}
 	g, err := s.grid()
 	if err != nil {

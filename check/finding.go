@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 )
 
 // Finding is one thing that should be acted upon.
@@ -59,23 +60,23 @@ func (f Finding) String() string {
 const (
 	repairMissing = "write the elements of the chunk, or leave it if they are the fill value"
 	repairDamage  = "restore the value from a copy, or write the elements of the chunk again"
-	repairIndex   = "RepairOptions.Shards restores the index if its checksum proves what it was; else " + repairDamage
-	repairLimit   = "raise the limit (Options.Limits), and check again: nothing is known to be damaged"
+	repairIndex   = remedy.RepairShards + " restores the index if its checksum proves what it was; else " + repairDamage
+	repairLimit   = remedy.RaiseLimit + ", and check again: nothing is known to be damaged"
 	repairAccess  = "get the permission to read the file, and check again: nothing is known to be damaged"
 	repairTimeout = "check again: nothing is known to be damaged"
 	repairLost    = "put the file back as it was, or scan it again"
-	repairShared  = "write the elements of the chunk again; zarr.Read reads those that are sound"
+	repairShared  = "write the elements of the chunk again; " + remedy.Read + " reads those that are sound"
 	repairNode    = "restore the document from a copy"
 	repairUnread  = "check again; if that fails, too, " + repairDamage
 	repairTimes   = "varve drop takes a repeated range out of all arrays of the group"
 	repairLengths = "append to the shorter arrays, or resize the longer ones"
-	repairPending = "check.Repair finishes the change"
-	repairMisread = "check.Repair writes the document as other programs read it"
+	repairPending = remedy.Repair + " finishes the change"
+	repairMisread = remedy.Repair + " writes the document as other programs read it"
 	repairKeys    = "name the separator of the keys in the document: \"dimension_separator\" in .zarray, or \"chunk_key_encoding\" in zarr.json"
-	repairRecords = "the elements are all there: make a new array of this one (Options.Into)"
-	repairClaim   = "rechunk.Abandon deletes it; the elements are all there"
-	repairStale   = "check.Repair, or Group.Consolidate"
-	repairGone    = "restore the documents of the nodes that are gone from the copy, or let Group.Consolidate forget them"
+	repairRecords = "the elements are all there: " + remedy.NewArray
+	repairClaim   = remedy.Abandon + " deletes it; the elements are all there"
+	repairStale   = remedy.Repair + ", or " + remedy.Consolidate
+	repairGone    = "restore the documents of the nodes that are gone from the copy, or let " + remedy.Consolidate + " forget them"
 )
 
 // Findings returns what should be acted upon in the array.

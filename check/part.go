@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/consolidation"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/transfer"
 )
@@ -354,7 +355,7 @@ func (o *Options) gather() error {
 	tasks := map[int64]*Part{}
 	for i, p := range o.Parts {
 		if p == nil || p.Share.Of < 1 || share(p.Share).valid() != nil {
-			return fmt.Errorf("%w: Options.Parts[%d] is not a result of RunPart", zarr.ErrInvalidArgument, i)
+			return fmt.Errorf("%w: "+remedy.Parts+"%d]"+remedy.NoResult, zarr.ErrInvalidArgument, i)
 		}
 		if first := o.Parts[0]; p.Share.Of != first.Share.Of {
 			return fmt.Errorf("%w: %v and %v do not belong together", zarr.ErrInvalidArgument, first.Share, p.Share)

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -52,7 +53,7 @@ func (s *survey) gauge(ctx context.Context, opt *Options) error {
 	if opt.DryRun || opt.FillAll || chunks <= mostFilled && size <= mostFilledBytes {
 		return nil
 	}
-	return fmt.Errorf("%w: format 2 needs %s of %s in total that the source does not store (Options.FillAll permits it)",
+	return fmt.Errorf("%w: format 2 needs %s of %s in total that the source does not store ("+remedy.FillAll+")",
 		ErrManyMissing, quantity.Count(chunks, "chunks"), quantity.Count(size, "bytes"))
 }
 

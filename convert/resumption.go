@@ -22,6 +22,7 @@ import (
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -209,7 +210,7 @@ func (c *conversion) finish(ctx context.Context) error {
 			return err
 		}
 		if err != nil || !publish.Same(raw, text) && !likeness.Same(raw, text) {
-			return fmt.Errorf("the destination is a node already, and not what this conversion makes; Options.Overwrite replaces it, or choose another name: %w", fs.ErrExist)
+			return fmt.Errorf("the destination is a node already, and not what this conversion makes; "+remedy.Overwrite+" replaces it, or choose another name: %w", fs.ErrExist)
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/rowset"
 )
 
@@ -47,7 +48,7 @@ func (t *table) newSet(ctx context.Context, rows member, sparse bool) (*set, err
 		bytes, ok = checked.Add(t.setBytes, bytes)
 	}
 	if !ok || bytes > t.memory()/2 {
-		return nil, fmt.Errorf("%w: the offsets of %s take more than half of the memory (filter.Options.Memory)", zarr.ErrLimit, quantity.Count(n, "rows"))
+		return nil, fmt.Errorf("%w: the offsets of %s take more than half of the memory ("+remedy.FilterMemory+")", zarr.ErrLimit, quantity.Count(n, "rows"))
 	}
 	if sparse {
 		if n--; n < 0 {

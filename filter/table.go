@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/rowset"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
@@ -304,7 +305,7 @@ func (t *table) checkRows() error {
 		}
 	}
 	if bytes > t.memory()/2 {
-		return fmt.Errorf("%w: %s %s, more than half of the memory (filter.Options.Memory)", zarr.ErrLimit, quantity.Count(t.n, "rows take"), quantity.Count(bytes, "bytes"))
+		return fmt.Errorf("%w: %s %s, more than half of the memory ("+remedy.FilterMemory+")", zarr.ErrLimit, quantity.Count(t.n, "rows take"), quantity.Count(bytes, "bytes"))
 	}
 	return t.checkSets()
 }

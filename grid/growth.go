@@ -14,6 +14,7 @@ import (
 
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 )
 
 // ErrCalendar means that a growth policy is a calendar policy. Such a policy needs the
@@ -489,7 +490,7 @@ func (a Axis) checkPlan(plan []Run, sum int64) error {
 		end, whole = tail(slices.Values(plan), sum-left)
 	}
 	if !whole || !slices.Equal(open, end) {
-		return invalid("the plan contradicts the edges that are there: cells %d to %d are not full and have lengths %s, no end of the plan %s; AppendOne fills them as they are",
+		return invalid("the plan contradicts the edges that are there: cells %d to %d are not full and have lengths %s, no end of the plan %s; "+remedy.AppendOne+" fills them as they are",
 			first, a.Cells()-1, runsText(open, 8), runsText(plan, 8))
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -105,7 +106,7 @@ func (o *ParseOptions) rectilinearCuts(v strictjson.Value) ([]Cut, error) {
 	// An experiment whose form may still change must not be read by accident.
 	if !o.EncodedShapes {
 		return nil, fmt.Errorf("%w: %w", ErrUnsupported, encoded.Errorf("encoded_chunk_shapes are an experiment "+
-			"(zarr-extensions pull request 75, not yet accepted): permit them by Experimental.EncodedShapes"))
+			"(zarr-extensions pull request 75, not yet accepted): permit them by "+remedy.EncodedShapes))
 	}
 	lengths, err := axisCuts(encoded, shapeCut)
 	if err != nil {

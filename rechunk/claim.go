@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/metadata"
@@ -171,7 +172,7 @@ func (s *session) freeKeys(ctx context.Context, old *snapshot.Array) (metadata.K
 func (s *session) resume(ctx context.Context, c *lineage.Claim, print string, rank int) error {
 	if c.Fingerprint != print {
 		if s.destination != nil { // there is no array to open yet
-			return fmt.Errorf("%w: %s; the same %s finishes it, zarr.Delete of the new array gives it up", ErrClaimed, c.Text(), c.Operation)
+			return fmt.Errorf("%w: %s; the same %s finishes it, "+remedy.Delete+" of the new array gives it up", ErrClaimed, c.Text(), c.Operation)
 		}
 		return claimedError(c)
 	}
@@ -214,7 +215,7 @@ func claimedError(c *lineage.Claim) error {
 		return mayRunError(c)
 	}
 	if c.Operation == operationAbandon {
-		return fmt.Errorf("%w: %s; rechunk.Abandon completes it", ErrClaimed, c.Text())
+		return fmt.Errorf("%w: %s; "+remedy.Abandon+" completes it", ErrClaimed, c.Text())
 	}
 	return fmt.Errorf("%w: %s", ErrClaimed, notFinished(c))
 }
@@ -225,17 +226,17 @@ func notFinished(c *lineage.Claim) string {
 	if c.Shared { // its holder is whoever was the last to look whether it can be published
 		text = fmt.Sprintf("a %.20s whose tasks several processes share", c.Operation)
 	}
-	return fmt.Sprintf("%s; the same %.20s finishes it, rechunk.Abandon gives it up", text, c.Operation)
+	return fmt.Sprintf("%s; the same %.20s finishes it, "+remedy.Abandon+" gives it up", text, c.Operation)
 }
 
 // mayRunError is the error for a claim whose process may still run. The store has no
 // locks that would tell.
 func mayRunError(c *lineage.Claim) error {
 	if left, ok := c.Remaining(); ok {
-		return fmt.Errorf("%w: %s, which may still run: its lease ends in %v, unless it renews it; wait, or say that it has ended (Options.TakeOver)",
+		return fmt.Errorf("%w: %s, which may still run: its lease ends in %v, unless it renews it; wait, or say that it has ended ("+remedy.TakeOver+")",
 			ErrClaimed, c.Text(), max(left, 0).Round(time.Second))
 	}
-	return fmt.Errorf("%w: %s, which may still run, and has no lease that would tell; if it has ended, say so (Options.TakeOver)", ErrClaimed, c.Text())
+	return fmt.Errorf("%w: %s, which may still run, and has no lease that would tell; if it has ended, say so ("+remedy.TakeOver+")", ErrClaimed, c.Text())
 }
 
 // fingerprint identifies the request and, for a new array, its source: chunks of another

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/internal/directory"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
@@ -84,7 +85,7 @@ func locationURL(n tree.Node) (string, error) {
 }
 
 // errOccupied is the error if the place is not free.
-var errOccupied = fmt.Errorf("the destination has something already (zarr.Delete removes it, or choose another name; rechunk.Follow keeps an array that it has made in step): %w", fs.ErrExist)
+var errOccupied = fmt.Errorf("the destination has something already ("+remedy.Delete+" removes it, or choose another name; "+remedy.Follow+" keeps an array that it has made in step): %w", fs.ErrExist)
 
 // errRivalNode is the error if another program has made a node at the place.
 var errRivalNode = fmt.Errorf("another program has made a node here meanwhile: %w", fs.ErrExist)

@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/internal/tree"
@@ -217,7 +218,7 @@ func NewFollowPlan(ctx context.Context, a *zarr.Array, r Rechunking, opt *Option
 }
 
 // errNowhere is the error of a call that does not say which array follows.
-var errNowhere = fmt.Errorf("%w: say where the array is that follows (Options.Into)", zarr.ErrInvalidArgument)
+var errNowhere = fmt.Errorf("%w: say where the array is that follows "+remedy.IntoPlace, zarr.ErrInvalidArgument)
 
 func (s *session) planFollow(ctx context.Context, a *zarr.Array) (*Plan, error) {
 	found, err := tree.Format(ctx, s.location.Store, s.location.Path)

@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/residue"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
@@ -28,7 +29,7 @@ const suspectBytes = 128
 // checkSuspects returns an error if so many chunks are not to be compared.
 func (u *update) checkSuspects(n int64) error {
 	if most := max(u.f.memory(), leastRecords) / suspectBytes; n > most {
-		return fmt.Errorf("%w: %s may have other elements, and the memory suffices to compare %d (Options.Memory): give more, or remove the array that follows (zarr.Delete) and follow again",
+		return fmt.Errorf("%w: %s may have other elements, and the memory suffices to compare %d ("+remedy.Memory+"): give more, or remove the array that follows ("+remedy.Delete+") and follow again",
 			zarr.ErrLimit, quantity.Count(n, "chunks"), most)
 	}
 	return nil

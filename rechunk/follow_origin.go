@@ -26,6 +26,7 @@ import (
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/metadata"
@@ -149,7 +150,7 @@ func (s *session) checkFollowed(ctx context.Context) error {
 		return err
 	}
 	if _, locks := store.As[store.Locker](s.location.Store); from.Doc.Format() == 2 && !locks {
-		return fmt.Errorf("%w: in a store without locks, an array that follows has format 3: convert the array first (convert.Convert)", zarr.ErrUnsupported)
+		return fmt.Errorf("%w: in a store without locks, an array that follows has format 3: convert the array first ("+remedy.Convert+")", zarr.ErrUnsupported)
 	}
 	chunks, err := staging.List(ctx, from)
 	if err != nil {
@@ -237,7 +238,7 @@ const originBytes = 40
 // checkSize returns an error if an origin takes more memory than there is for it.
 func (o *origin) checkSize(memory int64) error {
 	if most := max(memory, leastRecords); int64(len(o.chunks)) > most/originBytes {
-		return fmt.Errorf("%w: the record of the chunks of the array that is followed takes more than %s (Options.Memory)", zarr.ErrLimit, quantity.Count(most, "bytes"))
+		return fmt.Errorf("%w: the record of the chunks of the array that is followed takes more than %s ("+remedy.Memory+")", zarr.ErrLimit, quantity.Count(most, "bytes"))
 	}
 	return nil
 }
@@ -399,7 +400,7 @@ func parseOrigin(data []byte, l metadata.Limits, most int64) (*origin, error) {
 // errUnfollowed is the error of an array that was not made to follow another one, or that
 // another program has changed.
 func errUnfollowed(why string) error {
-	return final("the array does not follow another one: " + why + "; remove it (zarr.Delete), and follow again")
+	return final("the array does not follow another one: " + why + "; remove it (" + remedy.Delete + "), and follow again")
 }
 
 // readOrigin reads the origin of a document.
@@ -418,7 +419,7 @@ func readOrigin(ctx context.Context, at lineage.Array, now *snapshot.Array, most
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, errUnfollowed("there is no " + key.String())
 	case errors.Is(err, store.ErrTooLarge):
-		return nil, fmt.Errorf("%w: %s has more than %s (Options.Memory)", zarr.ErrLimit, key, quantity.Count(most, "bytes"))
+		return nil, fmt.Errorf("%w: %s has more than %s ("+remedy.Memory+")", zarr.ErrLimit, key, quantity.Count(most, "bytes"))
 	case err != nil:
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/residue"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
@@ -73,7 +74,7 @@ func (u *update) load(ctx context.Context) error {
 		return err
 	}
 	if name := f.source.originName(); u.origin.Source != name {
-		return f.nameError(fmt.Errorf("%w: it follows %.80q, not %.80q; choose another place, or remove it (zarr.Delete)", zarr.ErrInvalidArgument, u.origin.Source, name))
+		return f.nameError(fmt.Errorf("%w: it follows %.80q, not %.80q; choose another place, or remove it ("+remedy.Delete+")", zarr.ErrInvalidArgument, u.origin.Source, name))
 	}
 	if u.origin.Adapt {
 		f.adapt = true
@@ -130,7 +131,7 @@ func (u *update) pin(ctx context.Context) error {
 func (f *follower) windowOf(from *snapshot.Array, region grid.Box) (grid.Box, error) {
 	asked := singleRequest(f.source.request).(Rechunking).Region
 	if asked != nil && !slices.Equal(asked, region) {
-		return nil, f.nameError(fmt.Errorf("%w: it follows %s: leave the region out, or remove it (zarr.Delete) and follow again", zarr.ErrInvalidArgument, regionText(region)))
+		return nil, f.nameError(fmt.Errorf("%w: it follows %s: "+remedy.LeaveOutRegion+", or remove it ("+remedy.Delete+") and follow again", zarr.ErrInvalidArgument, regionText(region)))
 	}
 	window, err := Rechunking{Region: region}.windowOf(from.Grid.Shape())
 	if window == nil {
@@ -356,12 +357,12 @@ func (u *update) settle(ctx context.Context) error {
 func (f *follower) nextDocument(u *update) (*metadata.Array, error) {
 	from, now := u.source, u.current
 	if from.Type != now.Type || from.Grid.Rank() != now.Grid.Rank() {
-		return nil, fmt.Errorf("%w: it has elements of %s and %s, and follows an array with %s and %d: remove it (zarr.Delete), and follow again",
+		return nil, fmt.Errorf("%w: it has elements of %s and %s, and follows an array with %s and %d: remove it ("+remedy.Delete+"), and follow again",
 			zarr.ErrInvalidArgument, now.Type, quantity.Count(now.Grid.Rank(), "axes"), from.Type, from.Grid.Rank())
 	}
 	asked := singleRequest(f.source.request).(Rechunking)
 	if same, err := u.origin.askedFor(asked, from); err != nil || !same {
-		return nil, errors.Join(err, fmt.Errorf("%w: it was made with other codecs: leave them out, or remove it (zarr.Delete) and follow again", zarr.ErrInvalidArgument))
+		return nil, errors.Join(err, fmt.Errorf("%w: it was made with other codecs: leave them out, or remove it ("+remedy.Delete+") and follow again", zarr.ErrInvalidArgument))
 	}
 	cuts := make([]grid.Cut, from.Grid.Rank())
 	for i := range cuts {
@@ -399,7 +400,7 @@ func followingAxis(now *snapshot.Array, i int, extent int64, asked Cuts) (is gri
 		return is, err
 	}
 	if want.Step() != a.Step() || !want.IsRegular() && !continues(a, want) {
-		return is, fmt.Errorf("%w: it has other chunks: leave them out, or remove it (zarr.Delete) and follow again", zarr.ErrInvalidArgument)
+		return is, fmt.Errorf("%w: it has other chunks: leave them out, or remove it ("+remedy.Delete+") and follow again", zarr.ErrInvalidArgument)
 	}
 	// Take the lengths of the calendar for the chunks that the array does not have yet.
 	if !want.IsRegular() && a.Covered() < extent && want.Covered() >= extent {

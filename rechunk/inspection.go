@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/store"
 )
@@ -67,7 +68,7 @@ func (r *Replaced) Message() string {
 // Repair says how to restore the document, in one line.
 func (r *Replaced) Repair() string {
 	return fmt.Sprintf("stop the other program, export what it has appended, and put the member \"to\" of %s in the place of %s, with the attributes of the latter "+
-		"and the present shape; or keep the present document, and make a new array of this one (Options.Into), which has no such record", r.Record, r.Document)
+		"and the present shape; or keep the present document, and "+remedy.NewArray+", which has no such record", r.Record, r.Document)
 }
 
 // Inspect reads the records of rechunks of an array. It lists no chunks, and changes

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -168,15 +169,15 @@ func noKeysError(ctx context.Context, at lineage.Array, doc *metadata.Array, can
 	case want != nil && len(candidates) == 0:
 		return fmt.Errorf("%w: an array of format %d with %s cannot have the chunk keys %s", zarr.ErrInvalidArgument, doc.Format(), quantity.Count(rank, "axes"), want)
 	case len(candidates) == 0:
-		return fmt.Errorf("%w: an array of format %d with %s has one set of chunk keys: convert it to format 3 (convert.Convert), "+
-			"or make a new array (Options.Into)", ErrNoKeys, doc.Format(), quantity.Count(rank, "axes"))
+		return fmt.Errorf("%w: an array of format %d with %s has one set of chunk keys: convert it to format 3 ("+remedy.Convert+"), "+
+			"or make a new array "+remedy.IntoPlace, ErrNoKeys, doc.Format(), quantity.Count(rank, "axes"))
 	}
 	when, err := freeText(ctx, at, doc, candidates, max(0, cmp.Or(grace, DefaultGrace)))
 	if err != nil {
 		return err
 	}
 	if want != nil {
-		return fmt.Errorf("%w: the chunk keys %s are in use%s; or leave out the keys (Rechunking.Keys), so that free ones are found", ErrNoKeys, want, when)
+		return fmt.Errorf("%w: the chunk keys %s are in use%s; or "+remedy.LeaveOutKeys+", so that free ones are found", ErrNoKeys, want, when)
 	}
 	return fmt.Errorf("%w: all %s are in use%s", ErrNoKeys, quantity.Count(1+len(candidates), "sets"), when)
 }
@@ -198,9 +199,9 @@ func freeText(ctx context.Context, at lineage.Array, doc *metadata.Array, candid
 	age := time.Until(free.Add(-grace)).Abs()
 	switch {
 	case free.IsZero():
-		return ": no record says what the values are that have these keys (check.Run lists them); make a new array in another place (Options.Into)", nil
+		return ": no record says what the values are that have these keys (" + remedy.CheckRun + " lists them); make a new array in another place " + remedy.IntoPlace, nil
 	case !time.Now().Before(free):
-		return ", and the grace of a superseded grid is over: delete it (rechunk.Vacuum, with Options.SingleWriter if the store does not delete on conditions; or Options.Grace)", nil
+		return ", and the grace of a superseded grid is over: delete it (" + remedy.Vacuum + ", with " + remedy.SingleWriter + " if the store does not delete on conditions; or " + remedy.Grace + ")", nil
 	// Round the age down, so that a vacuum with this grace frees the keys for certain.
 	case age >= time.Hour:
 		age = age.Truncate(time.Hour)
@@ -209,7 +210,7 @@ func freeText(ctx context.Context, at lineage.Array, doc *metadata.Array, candid
 	default:
 		age = 0
 	}
-	return fmt.Sprintf(", the first until %s; rechunk.Vacuum with a grace of %s (or Options.Grace) frees it now; %s",
+	return fmt.Sprintf(", the first until %s; "+remedy.VacuumGrace+" %s (or "+remedy.Grace+") frees it now; %s",
 		free.UTC().Format(time.RFC3339), graceText(age), noGraceRisk), nil
 }
 

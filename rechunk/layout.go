@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/internal/blocks"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/remedy"
 )
 
 // layout returns the stages of the work and their blocks. Blocks are boxes whose elements
@@ -61,7 +62,7 @@ func (w *work) layout() (*blocks.Plan, error) {
 		plan, err = blocks.New(w.SourceUnits(), w.Target.Grid, size, all, &blocks.Options{Stages: 1, Parts: opt.Parts})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w; Options.Memory of %dB suffices", zarr.ErrLimit, err, product(unfit.Bytes, 2))
+		return nil, fmt.Errorf("%w: %w; "+remedy.Memory+" of %dB suffices", zarr.ErrLimit, err, product(unfit.Bytes, 2))
 	}
 	w.session.serial = true
 	return plan, nil

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/store"
 )
 
@@ -262,7 +263,7 @@ func (s *session) closeShares(ctx context.Context) (reopen func() error, err err
 	}
 	_, locks := store.As[store.Locker](s.location.Store)
 	if c.Closed && !locks && !s.TakeOver && !c.IsOwn() {
-		return nil, fmt.Errorf("%w: %v, which may still publish it (Options.TakeOver)", ErrClaimed, c.Text())
+		return nil, fmt.Errorf("%w: %v, which may still publish it (if it does not: "+remedy.TakeOver+")", ErrClaimed, c.Text())
 	}
 	closed := *c
 	closed.Closed, closed.By = true, holder(c.Operation)
@@ -304,7 +305,7 @@ func (s *session) checkNoShares(ctx context.Context) error {
 		key := dir.MustKey(name)
 		// Shares have no lease, so only a lock or the caller can tell that one has ended.
 		if !locks && !s.TakeOver {
-			return fmt.Errorf("%w: %s, which may still execute a share (Options.TakeOver)", ErrClaimed, s.holderText(ctx, key))
+			return fmt.Errorf("%w: %s, which may still execute a share (if it does not: "+remedy.TakeOver+")", ErrClaimed, s.holderText(ctx, key))
 		}
 		if err := s.removeShare(ctx, key, locks); err != nil {
 			return err

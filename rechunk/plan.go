@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/store"
@@ -376,9 +377,9 @@ func (s Space) err(p *Plan, into bool) error {
 	if s.Free < 0 || s.Least <= s.Free {
 		return nil
 	}
-	do := []string{"choose another place (Options.Into)"}
+	do := []string{"choose another place " + remedy.IntoPlace}
 	if !into {
-		do = append(do, "delete superseded grids (rechunk.Vacuum)")
+		do = append(do, "delete superseded grids ("+remedy.Vacuum+")")
 	}
 	return fmt.Errorf("%w: at least %s needed, and %d are free: %s", syscall.ENOSPC, quantity.Count(s.Least, "bytes are"), s.Free, strings.Join(do, ", or "))
 }

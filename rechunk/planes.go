@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 )
@@ -109,7 +110,7 @@ func identityOfWords(words [][]byte, planes int64) string {
 }
 
 // errShort is the conflict of a request whose planes the array no longer has.
-var errShort error = final("the array has become too short meanwhile; give this rechunk up (rechunk.Abandon), or grow the array again")
+var errShort error = final("the array has become too short meanwhile; give this rechunk up (" + remedy.Abandon + "), or grow the array again")
 
 // checkUnmoved returns an error if planes have moved since the array was opened, and
 // with them those that the request means.
@@ -243,9 +244,9 @@ func unlockedAxis(s *snapshot.Array, i int, unlock bool) (grid.Axis, error) {
 	a := s.Grid.Axis(i)
 	switch {
 	case s.Doc.Format() == 2:
-		return a, &grid.AxisError{Axis: i, Err: fmt.Errorf("%w: all chunks of an array of format 2 have one shape; convert it to format 3 first (convert.Convert)", zarr.ErrUnsupported)}
+		return a, &grid.AxisError{Axis: i, Err: fmt.Errorf("%w: all chunks of an array of format 2 have one shape; convert it to format 3 first ("+remedy.Convert+")", zarr.ErrUnsupported)}
 	case a.IsRegular() && !unlock:
-		return a, &grid.AxisError{Axis: i, Err: fmt.Errorf("%w: its chunks are regular, and would be no longer unless only whole chunks of %d move: permit listed ones (Unlock), which not all programs can read", zarr.ErrInvalidArgument, a.Step())}
+		return a, &grid.AxisError{Axis: i, Err: fmt.Errorf("%w: its chunks are regular, and would be no longer unless only whole chunks of %d move: "+remedy.Unlock+", which not all programs can read", zarr.ErrInvalidArgument, a.Step())}
 	}
 	is, err := a.Unlocked()
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/metadata"
@@ -90,7 +91,7 @@ func (r Rechunking) target(s *snapshot.Array) (*target, error) {
 		next := doc.Resized(doc.Shape, doc.ChunkGrid)
 		if next.Codecs = codecs; !likeness.SameElements(next, doc) {
 			if doc.Format() == 2 {
-				return nil, fmt.Errorf("%w: an array of format 2 keeps its codecs; convert it to format 3 first (convert.Convert)", zarr.ErrUnsupported)
+				return nil, fmt.Errorf("%w: an array of format 2 keeps its codecs; convert it to format 3 first ("+remedy.Convert+")", zarr.ErrUnsupported)
 			}
 			doc, changed = next, true
 		}
@@ -124,7 +125,7 @@ func (r Rechunking) fillDocument(s *snapshot.Array, doc *metadata.Array) (*metad
 		return nil, err
 	}
 	if doc.Format() == 2 {
-		return nil, fmt.Errorf("%w: an array of format 2 keeps its fill value; convert it to format 3 first (convert.Convert)", zarr.ErrUnsupported)
+		return nil, fmt.Errorf("%w: an array of format 2 keeps its fill value; convert it to format 3 first ("+remedy.Convert+")", zarr.ErrUnsupported)
 	}
 	doc = doc.Resized(doc.Shape, doc.ChunkGrid)
 	doc.FillValue = []byte(r.FillValue.JSON())

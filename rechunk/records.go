@@ -20,6 +20,7 @@ import (
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/store"
 )
@@ -58,7 +59,7 @@ func loadRecords(ctx context.Context, at lineage.Array, dir store.Path, rank int
 // readRecords reads the records in some objects of a directory.
 func readRecords(ctx context.Context, at lineage.Array, dir store.Path, names []string, rank int, most int64) ([]staging.Record, error) {
 	left := max(most, leastRecords)
-	tooMany := fmt.Errorf("%w: the records of staged chunks in %s take more than %s (Options.Memory); give the rechunk up (rechunk.Abandon)", zarr.ErrLimit, dir, quantity.Count(left, "bytes"))
+	tooMany := fmt.Errorf("%w: the records of staged chunks in %s take more than %s ("+remedy.Memory+"); give the rechunk up ("+remedy.Abandon+")", zarr.ErrLimit, dir, quantity.Count(left, "bytes"))
 	group, within := parallel.New(ctx)
 	group.SetLimit(max(tasks, engine.InFlight(at.Store, 0, tasks)))
 	var mu sync.Mutex
@@ -116,7 +117,7 @@ func namesIn(ctx context.Context, s store.Store, dir store.Path, how store.Listi
 			continue
 		}
 		if len(names) == mostNames {
-			return nil, fmt.Errorf("%w: more than %s in %s; give the rechunk up (rechunk.Abandon)", zarr.ErrLimit, quantity.Count(mostNames, "objects"), dir)
+			return nil, fmt.Errorf("%w: more than %s in %s; give the rechunk up ("+remedy.Abandon+")", zarr.ErrLimit, quantity.Count(mostNames, "objects"), dir)
 		}
 		names = append(names, e.Name)
 	}

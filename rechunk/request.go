@@ -10,6 +10,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/metadata"
@@ -52,7 +53,7 @@ func recutTo(s *snapshot.Array, g *grid.Grid) (*metadata.Array, error) {
 		}
 	}
 	if doc.Format() == 2 && !g.IsRegular() {
-		return nil, fmt.Errorf("%w: all chunks of an array of format 2 have one shape; convert it to format 3 first (convert.Convert)", zarr.ErrUnsupported)
+		return nil, fmt.Errorf("%w: all chunks of an array of format 2 have one shape; convert it to format 3 first ("+remedy.Convert+")", zarr.ErrUnsupported)
 	}
 	return doc.Recut(g.Shape(), snapshot.GridExtension(g, 0))
 }

@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/store"
@@ -64,7 +65,7 @@ func (s *session) checkUnclaimed(ctx context.Context) error {
 // errNoFormer means that no grid but the present one is stored. Its text also says that
 // no element is lost, because readers of the message fear for them.
 var errNoFormer = fmt.Errorf("%w: there is no rechunk to revert, or its former grid has been removed by a vacuum; "+
-	"nothing is lost, the present grid has all elements, and a rechunk gives them any other grid", ErrNoRevert)
+	"nothing is lost, the present grid has all elements, and "+remedy.Rechunk+" gives them any other grid", ErrNoRevert)
 
 // reversion returns the change that publishes the grid before again. The record of that
 // is in s.lineage once it is stored.
@@ -164,7 +165,7 @@ func (s *session) checkUnchanged(ctx context.Context, old *snapshot.Array, last 
 	}
 	was, err := staging.ParseRecords(data, old.Grid.Rank())
 	if err != nil {
-		return fmt.Errorf("%w: %s is damaged, so it is not known what was published; the present grid has all elements, and a rechunk gives them any other grid: %w",
+		return fmt.Errorf("%w: %s is damaged, so it is not known what was published; the present grid has all elements, and "+remedy.Rechunk+" gives them any other grid: %w",
 			ErrNoRevert, s.location.ChunksKey(last), err)
 	}
 	now, err := staging.List(ctx, old)

@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/internal/failure"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/metadata"
@@ -81,7 +82,7 @@ func newSession(a *zarr.Array, r Request, opt *Options) (*session, error) {
 		s.adapt = true
 	}
 	if k, ok := r.(Rechunking); ok && k.Region != nil && s.Into == nil {
-		return s, fmt.Errorf("%w: a region becomes a new array (Options.Into)", zarr.ErrInvalidArgument)
+		return s, fmt.Errorf("%w: a region becomes a new array "+remedy.IntoPlace, zarr.ErrInvalidArgument)
 	}
 	if s.request = r; s.Into == nil {
 		return s, nil
@@ -90,7 +91,7 @@ func newSession(a *zarr.Array, r Request, opt *Options) (*session, error) {
 		s.indexed = true // the region means elements of the array as it was opened
 	}
 	if s.Grace != 0 {
-		return s, fmt.Errorf("%w: a new array supersedes no grid: leave out Options.Into, or Options.Grace", zarr.ErrInvalidArgument)
+		return s, fmt.Errorf("%w: a new array supersedes no grid: "+remedy.LeaveOutInto+", or "+remedy.Grace, zarr.ErrInvalidArgument)
 	}
 	if s.movesPlanes() {
 		return s, fmt.Errorf("%w: copy the array first, and drop or insert there", zarr.ErrUnsupported)

@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/store"
@@ -255,7 +256,7 @@ func (p *Sharing) join(ctx context.Context, share StageShare) error {
 		return err
 	}
 	if s.Memory <= 0 {
-		return fmt.Errorf("%w: processes that share the tasks of a plan need the same Options.Memory, above 0", zarr.ErrInvalidArgument)
+		return fmt.Errorf("%w: processes that share the tasks of a plan need "+remedy.SameMemory, zarr.ErrInvalidArgument)
 	}
 	leave, err := s.join(ctx)
 	if err != nil {

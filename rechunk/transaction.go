@@ -12,6 +12,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/store"
@@ -114,10 +115,13 @@ type transaction struct {
 
 func newTransaction(parts []Part, opt *Options) (*transaction, error) {
 	if opt.orZero().Into != nil {
-		return nil, fmt.Errorf("%w: Options.Into is for one array", zarr.ErrInvalidArgument)
+		return nil, fmt.Errorf("%w: "+remedy.Into+" is for one array", zarr.ErrInvalidArgument)
 	}
 	t := &transaction{parts: parts}
-	for _, p := range parts {
+	for i, p := range parts {
+		if p.Array == nil {
+			return nil, fmt.Errorf("%w: part %d has no array", zarr.ErrInvalidArgument, i)
+		}
 		s := newSessionIn(p.Array, opt)
 		if p.Request == nil {
 			return nil, s.Fail(operationOf(nil), errNoRequest)

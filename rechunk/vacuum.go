@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
@@ -284,7 +285,7 @@ func (s *keptValues) notes() []string {
 
 // noConditions is why chunks stay in a store that cannot delete them beside other
 // writers.
-const noConditions = "this store does not delete on conditions: stop other writers and run vacuum with --single-writer (Options.SingleWriter)"
+const noConditions = "this store does not delete on conditions: stop other writers and run " + remedy.Vacuum + " with " + remedy.SingleWriter
 
 // findStoreRefusal returns why the store keeps all chunks, or "".
 func (v *vacuum) findStoreRefusal(ctx context.Context) (string, error) {

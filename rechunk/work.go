@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/metadata"
@@ -47,7 +48,7 @@ type work struct {
 }
 
 // errKeysTaken is the error of a claim whose keys are those of the present grid.
-var errKeysTaken error = final("the array has the chunk keys of this rechunk already, because another program has published or reverted one; give this one up (rechunk.Abandon) and begin again")
+var errKeysTaken error = final("the array has the chunk keys of this rechunk already, because another program has published or reverted one; give this one up (" + remedy.Abandon + ") and begin again")
 
 // work returns what is to be staged for a state of the array, or nil if the array has the
 // wanted grid.

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
@@ -146,7 +147,7 @@ func (e *DamageError) Error() string {
 		text = append(text, "restore the missing documents of the source, or remove what it has there (varve rm) if a removal was stopped")
 	}
 	if there != "" {
-		text = append(text, "SyncOptions.Delete replaces nodes of the destination that are damaged")
+		text = append(text, remedy.SyncDelete+" replaces nodes of the destination that are damaged")
 	}
 	return strings.Join(text, "; ")
 }

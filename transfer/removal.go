@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/remedy"
 )
 
 // replace reads the documents of the destination. Then it runs step 2: it removes arrays
@@ -52,7 +53,7 @@ func (s *syncer) replace(ctx context.Context) (err error) {
 			continue
 		}
 		if (damaged || is.kind != was.kind) && !s.opt.Delete {
-			return fmt.Errorf("%q %s in the destination and %s in the source; SyncOptions.Delete replaces it: %w",
+			return fmt.Errorf("%q %s in the destination and %s in the source; "+remedy.SyncDelete+" replaces it: %w",
 				s.shown(dir), being(was), being(is), fs.ErrExist)
 		}
 		if s.opt.Share != nil {

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
 )
@@ -148,7 +149,7 @@ func (s *sites) check(p place) (place, error) {
 	dir, _ := p.split()
 	// The query may be a signature, which does not belong into messages.
 	dir.query = ""
-	return p, fmt.Errorf("%w: allow %s if you trust the references", ErrNotAllowed, dir)
+	return p, fmt.Errorf("%w: "+remedy.Allow+" %s if you trust the references", ErrNotAllowed, dir)
 }
 
 // options gives the place the options of the place that the reader has allowed.

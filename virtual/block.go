@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual/scan"
@@ -297,7 +298,7 @@ func (j *Joined) padding(ctx context.Context, old *joined) (padding, error) {
 		return paddingStays, nil
 	}
 	last, _ := axis.Cell(axis.Chunks() - 1)
-	return noPadding, mismatch(old.last, old.Path, "axis %s ends within a chunk: the last one has %s of the array and is stored with %d. Only the last file may have such padding: let the manifest have copies of these chunks without it (Join.CopyPadded), or permit the experiment encoded_chunk_shapes (Join.Padded)",
+	return noPadding, mismatch(old.last, old.Path, "axis %s ends within a chunk: the last one has %s of the array and is stored with %d. Only the last file may have such padding: "+remedy.CopyPadded+", or permit the experiment encoded_chunk_shapes ("+remedy.Padded+")",
 		axisText(old.Array, old.along), quantity.Count(last.Logical, "elements"), last.Encoded)
 }
 

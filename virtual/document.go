@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -190,7 +191,7 @@ type face struct {
 }
 
 // errUncopied means that a manifest cannot be stored yet.
-var errUncopied = errors.New("chunks with padding are to be copied first (Collector.CopyPadded)")
+var errUncopied = errors.New("chunks with padding are to be copied first (" + remedy.CollectorCopyPadded + ")")
 
 // checkCopied returns an error if chunks are still to be copied.
 func (m *Manifest) checkCopied() error {

@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -337,7 +338,7 @@ func (j *Joined) same(ctx context.Context, p *Part, old *joined, a *Array) (func
 		return nil, mismatch(p.Name, a.Path, "%v", err)
 	}
 	if !old.coord.isEqual(values) {
-		return nil, mismatch(p.Name, a.Path, "its values differ from those in %s, and it does not have the dimension of the files: leave it out (Collector.Without), or join files that agree", old.last)
+		return nil, mismatch(p.Name, a.Path, "its values differ from those in %s, and it does not have the dimension of the files: leave it out ("+remedy.Without+"), or join files that agree", old.last)
 	}
 	return add, nil
 }

@@ -22,6 +22,7 @@ import (
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/nonfinite"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -197,7 +198,7 @@ func (m *Manifest) documentsV2(ctx context.Context) (map[string][]byte, error) {
 	}
 	for _, a := range m.Arrays {
 		if !a.Grid.IsRegular() {
-			return nil, fmt.Errorf("%w: %s has chunks of unequal length (%s), which the form of kerchunk cannot express: copy the array (transfer.Copy), or write a manifest (%s)", zarr.ErrUnsupported, a.Path, a.Grid, Suffix)
+			return nil, fmt.Errorf("%w: %s has chunks of unequal length (%s), which the form of kerchunk cannot express: "+remedy.CopyArray+", or write a manifest (%s)", zarr.ErrUnsupported, a.Path, a.Grid, Suffix)
 		}
 		doc := *a.Document.Resized(make([]int64, a.Grid.Rank()), a.Document.ChunkGrid).WithKeyEncoding(metadata.V2Dot)
 		// _ARRAY_DIMENSIONS has a name for each dimension, or is not there.

@@ -20,6 +20,7 @@ import (
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 )
@@ -375,7 +376,7 @@ func (j *Joined) repeats(ctx context.Context, p *Part, old *joined, a *Array) er
 		return fmt.Errorf("%s: %s: %w", p.Name, a.Path, err)
 	}
 	if !bytes.Equal(sum, old.digest) {
-		return mismatch(p.Name, a.Path, "its values differ from those in %s, and it does not have the dimension of the files: leave it out (Collector.Without), or join files that agree", old.last)
+		return mismatch(p.Name, a.Path, "its values differ from those in %s, and it does not have the dimension of the files: leave it out ("+remedy.Without+"), or join files that agree", old.last)
 	}
 	return nil
 }

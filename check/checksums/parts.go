@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/transfer"
 )
@@ -38,7 +39,7 @@ func readParts(list []io.Reader, dandi bool, most int) (*parts, error) {
 	for i, from := range list {
 		p, err := newPartReader(from)
 		if err == nil && dandi && !p.DANDI {
-			err = fmt.Errorf("%w: %v was made without Options.DANDI", zarr.ErrInvalidArgument, p.share())
+			err = fmt.Errorf("%w: %v was made without "+remedy.DANDI, zarr.ErrInvalidArgument, p.share())
 		}
 		if err == nil && i > 0 && p.Of != of {
 			err = fmt.Errorf("%w: %v does not belong to %s", zarr.ErrInvalidArgument, p.share(), quantity.Count(of, "parts"))
@@ -48,7 +49,7 @@ func readParts(list []io.Reader, dandi bool, most int) (*parts, error) {
 			err = p.values(func(key keyHash, r record) error { return all.add(known{key, r}, most) })
 		}
 		if err != nil {
-			return nil, fmt.Errorf("Options.Parts[%d]: %w", i, err)
+			return nil, fmt.Errorf(remedy.Parts+"%d]: %w", i, err)
 		}
 	}
 	if err := complete(tasks, of); err != nil {

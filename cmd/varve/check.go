@@ -266,15 +266,16 @@ type finding struct {
 func findingsOf(location string, found []check.Finding, unproven map[string]string) []finding {
 	list := make([]finding, len(found)) // programs read a list, never null
 	for i, f := range found {
+		at := pathBelow(location, f.Path)
 		list[i] = finding{
-			Kind: string(f.Kind), Path: pathBelow(location, f.Path), Key: output.Present(f.Key), Chunk: f.Chunk,
-			Message: failure.Remedied(f.Message), Repair: failure.Remedied(f.Repair),
+			Kind: string(f.Kind), Path: at, Key: output.Present(f.Key), Chunk: f.Chunk,
+			Message: failure.ForNode(at, failure.Remedied(f.Message)), Repair: failure.ForNode(at, failure.Remedied(f.Repair)),
 		}
 		if f.Kind == differ { // the text names the group
 			list[i].Path, list[i].Message = location, failure.Remedied(f.String())
 		}
 		if f.Err != nil {
-			list[i].Message = failure.OneLine(f.Err)
+			list[i].Message = failure.ForNode(at, failure.OneLine(f.Err))
 		}
 		if why, tried := unproven[f.Key]; tried {
 			list[i].Repair = why + "; restore the value from a copy, or write the elements of the chunk again"

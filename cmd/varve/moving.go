@@ -20,6 +20,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/rechunk"
 )
 
@@ -180,7 +181,7 @@ func movedTogether(cmd *cobra.Command, err error) error {
 	case "append":
 		how = " GROUP NAME=FILE …"
 	}
-	return failure.On(cmd.Name(), e.Path, &reworded{e.Err, "(Group.Append)", "(varve " + cmd.Name() + how + ")"})
+	return failure.On(cmd.Name(), e.Path, &reworded{e.Err, "(" + remedy.GroupAppend + ")", "(varve " + cmd.Name() + how + ")"})
 }
 
 // reworded is an error with another hint.

@@ -27,6 +27,7 @@ import (
 	"varve.dev/zarr/internal/job"
 	"varve.dev/zarr/internal/kerchunk"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
 )
@@ -351,7 +352,7 @@ func (f *virtualizeFlags) collect(cmd *cobra.Command, c *virtual.Collector, at s
 	if errors.Is(err, virtual.ErrMismatch) && f.concat+f.stack == "" && !f.more {
 		err = fmt.Errorf("%w; files that continue along a dimension need --concat or --stack", err)
 	}
-	if errors.Is(err, virtual.ErrMismatch) && !f.isManifest() && strings.Contains(err.Error(), "Join.CopyPadded") {
+	if errors.Is(err, virtual.ErrMismatch) && !f.isManifest() && strings.Contains(err.Error(), remedy.CopyPadded) {
 		err = fmt.Errorf("%w; both need a manifest (-o NAME%s), because references for kerchunk have no place for copies and no such grid", err, virtual.Suffix)
 	}
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/lineage"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -32,7 +33,7 @@ type movedError struct{ copied bool }
 func (e movedError) Error() string {
 	if e.copied {
 		return store.ErrConflict.Error() + ": elements were dropped or inserted, and the array was opened by a copy of its document, in the consolidated metadata of a group, " +
-			"that may be older; open the array by its own path, or consolidate the group again (Group.Consolidate) and open it again"
+			"that may be older; open the array by its own path, or consolidate the group again (" + remedy.Consolidate + ") and open it again"
 	}
 	return store.ErrConflict.Error() + ": another program has dropped or inserted elements meanwhile, or, in a store without locks, less than 2 seconds before, " +
 		"so that the selected ones may be others; open the array again, and select again"

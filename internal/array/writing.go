@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/nodelock"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/store"
 )
@@ -142,7 +143,7 @@ func (a *Array) confirmIn(ctx context.Context, s, now *snapshot.Array, chunks gr
 	key := s.Engine.Key(first)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: it is not there any more; chunks from %s on may be left, which the next array that is made here removes (CreateOptions.Overwrite)", ErrReplaced, key)
+		return fmt.Errorf("%w: it is not there any more; chunks from %s on may be left, which the next array that is made here removes ("+remedy.CreateOverwrite+")", ErrReplaced, key)
 	case err != nil:
 		return fmt.Errorf("chunks from %s on are stored, but the document cannot be read to confirm that the array still exists: %w", key, err)
 	case now == s: // only warned
@@ -163,7 +164,7 @@ func (a *Array) confirmIn(ctx context.Context, s, now *snapshot.Array, chunks gr
 	case chain != nil:
 		return ErrRechunked
 	}
-	return fmt.Errorf("%w: %s, and chunks from %s on may have the elements of the old array: write there again what the present one has; rechunk.Vacuum deletes what it does not have", ErrReplaced, changed, key)
+	return fmt.Errorf("%w: %s, and chunks from %s on may have the elements of the old array: write there again what the present one has; "+remedy.Vacuum+" deletes what it does not have", ErrReplaced, changed, key)
 }
 
 // lineage returns the place of the records of rechunks.

@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -84,7 +85,7 @@ func tooMuchText(n int64, r room, limit int64) error {
 	if r.left < limit {
 		return &roomError{n, r}
 	}
-	return fmt.Errorf("%w: elements of about %s, a chunk may have %d (Limits.Chunk)", codec.ErrLimit, quantity.Count(n, "bytes"), limit)
+	return fmt.Errorf("%w: elements of about %s, a chunk may have %d ("+remedy.LimitsChunk+")", codec.ErrLimit, quantity.Count(n, "bytes"), limit)
 }
 
 // TooLong adds to err what a stored chunk with more bytes than [Chain.MaxEncoded]
@@ -92,7 +93,7 @@ func tooMuchText(n int64, r room, limit int64) error {
 // chunk.
 func (c *Chain) TooLong(err error) error {
 	if c.varies {
-		return fmt.Errorf("%w: %w (Limits.Chunk)", codec.ErrLimit, err)
+		return fmt.Errorf("%w: %w ("+remedy.LimitsChunk+")", codec.ErrLimit, err)
 	}
 	return fmt.Errorf("%w: %w", codec.ErrCorrupt, err)
 }
@@ -179,7 +180,7 @@ func (c *Chain) growing(shape []int64, src []byte, room room, first int64) ([]by
 		case most == whole:
 			// The bytes may be sound, so this is no codec.ErrTooLong, which is a
 			// codec.ErrCorrupt.
-			return nil, nil, c.failSerial(fmt.Errorf("%w: a chunk decodes to more than %s (Limits.Chunk)", codec.ErrLimit, quantity.Count(most, "bytes")))
+			return nil, nil, c.failSerial(fmt.Errorf("%w: a chunk decodes to more than %s ("+remedy.LimitsChunk+")", codec.ErrLimit, quantity.Count(most, "bytes")))
 		}
 		if most < leastInPlace { // a larger buffer in the pool would hardly be used again
 			free.Put()

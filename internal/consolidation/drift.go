@@ -21,6 +21,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -50,7 +51,7 @@ func (d *Drift) String() string {
 
 // Message says that the consolidated metadata is stale, and what to do.
 func (d *Drift) Message() string {
-	return "consolidated metadata is older than the nodes (" + d.String() + "): Group.Consolidate updates it"
+	return "consolidated metadata is older than the nodes (" + d.String() + "): " + remedy.Consolidate + " updates it"
 }
 
 // Options are the options of [Compare] and [Stale]. A nil *Options is the zero value.

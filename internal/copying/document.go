@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/store"
 )
@@ -61,7 +62,7 @@ func KindOf(name string, raw []byte) string {
 func ReadDocument(ctx context.Context, s store.Store, key store.Key, l zarr.Limits) ([]byte, error) {
 	raw, _, err := s.Get(ctx, key, store.Request{Limit: DocumentLimit(l)}, nil)
 	if errors.Is(err, store.ErrTooLarge) {
-		err = fmt.Errorf("%w: %w (Limits.Document)", zarr.ErrLimit, err)
+		err = fmt.Errorf("%w: %w"+remedy.LimitsDocument, zarr.ErrLimit, err)
 	}
 	return raw, err
 }
@@ -80,7 +81,7 @@ func DocumentLimit(l zarr.Limits) int64 {
 func CheckSettled(ctx context.Context, s store.Store, p store.Path) error {
 	err := publish.CheckPending(ctx, publish.Node{Store: s, Path: p, Document: nodename.V3Node}, store.Key{})
 	if errors.Is(err, publish.ErrPending) {
-		err = fmt.Errorf("%q: %w; the next change of the node, or opening it with Options.Finish, finishes it", "/"+p.String(), err)
+		err = fmt.Errorf("%q: %w; the next change of the node, or opening it with "+remedy.Finish+", finishes it", "/"+p.String(), err)
 	}
 	return err
 }

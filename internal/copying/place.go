@@ -11,6 +11,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/store"
 )
@@ -69,7 +70,7 @@ func (c *Copy) CheckPlace(ctx context.Context) error {
 	case s == Unknown:
 		return ErrUnknown
 	case s == Published && !c.Overwrite:
-		return fmt.Errorf("the destination is a node already (Options.Overwrite replaces it, or choose another name): %w", fs.ErrExist)
+		return fmt.Errorf("the destination is a node already ("+remedy.Overwrite+" replaces it, or choose another name): %w", fs.ErrExist)
 	}
 	return c.CheckParents(ctx)
 }

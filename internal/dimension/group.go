@@ -25,6 +25,7 @@ import (
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
@@ -465,10 +466,10 @@ func (d *disagreement) Error() string {
 	}
 	if d.inherited() {
 		return fmt.Sprintf("dimension %q would have length %d here and %d in %s, which this group inherits: "+
-			"change this one alone (Addition.Alone), and then those", d.name, d.length, d.found, someOf(names, ", "))
+			"change this one alone ("+remedy.Alone+"), and then those", d.name, d.length, d.found, someOf(names, ", "))
 	}
 	return fmt.Sprintf("dimension %q would have length %d here and %d in %s, which share it: change them together "+
-		"(Group.Append), or this one alone (Addition.Alone)", d.name, d.length, d.found, someOf(names, ", "))
+		"("+remedy.GroupAppend+"), or this one alone ("+remedy.Alone+")", d.name, d.length, d.found, someOf(names, ", "))
 }
 
 func (d *disagreement) Unwrap() error { return fault.ErrInvalidArgument }

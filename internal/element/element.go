@@ -207,6 +207,8 @@ func setTime(t dtype.Type, elem []byte, at time.Time) error {
 	n, ok := t.NumberOf(at)
 	if at.IsZero() {
 		n, ok = dtype.NaT, true
+	} else if there, _ := t.Moment(n); ok && !there.Equal(at) {
+		return fmt.Errorf("%v is not a whole number of steps of %s: round it first (time.Time.Truncate)", at, t)
 	}
 	if !ok {
 		return fmt.Errorf("%v does not fit %s", at, t)

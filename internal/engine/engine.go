@@ -26,6 +26,7 @@ import (
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/placement"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/observe"
@@ -95,7 +96,7 @@ func (a *Array) ChunkBytes(shape []int64) (int64, error) {
 		n, ok = checked.Mul(n, int64(a.Size))
 	}
 	if !ok || n > a.MaxChunk {
-		return 0, fmt.Errorf("%w: a chunk of shape %v has more than %s (Limits.Chunk)", ErrLimit, shape, quantity.Count(a.MaxChunk, "bytes"))
+		return 0, fmt.Errorf("%w: a chunk of shape %v has more than %s ("+remedy.LimitsChunk+")", ErrLimit, shape, quantity.Count(a.MaxChunk, "bytes"))
 	}
 	return n, nil
 }
@@ -358,7 +359,7 @@ func (w *worker) fail(err error) error {
 		return nil
 	}
 	if errors.Is(err, coding.ErrRoom) {
-		err = fmt.Errorf("%w: %w (Limits.Chunk and Limits.Block); read a part, or raise the limits for trusted data", ErrLimit, err)
+		err = fmt.Errorf("%w: %w ("+remedy.LimitsChunkAndBlock+"); read a part, or raise the limits for trusted data", ErrLimit, err)
 	}
 	return &ChunkError{w.key.String(), slices.Clone(w.Visit.Chunk), err}
 }

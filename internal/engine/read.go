@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/observe"
@@ -395,7 +396,7 @@ func (w *worker) decodeDivided(ctx context.Context, n int64, room []byte) (bool,
 	p := coding.Extract{Shape: w.Cell.Encoded, Part: wholePart(w.Cell.Encoded), Into: w.Decoded, Whole: true}
 	found, err := w.decodePartOf(ctx, w.key, n, p)
 	if err == nil && room == nil && heap.Full() {
-		err = fmt.Errorf("%w: the elements of a chunk of shape %v have more bytes than a chunk may have (Limits.Chunk)", ErrLimit, w.Cell.Encoded)
+		err = fmt.Errorf("%w: the elements of a chunk of shape %v have more bytes than a chunk may have ("+remedy.LimitsChunk+")", ErrLimit, w.Cell.Encoded)
 	}
 	if err != nil || !found {
 		buffer.Put()
@@ -441,7 +442,7 @@ func (w *worker) fillMissing(found bool, err error, skipFill bool) error {
 }
 
 // ErrMissing means that a chunk is not stored although the array requires it.
-var ErrMissing = fmt.Errorf("%w: the chunk is not stored; restore it, or read it as fill values (Options.RequireChunks)", fs.ErrNotExist)
+var ErrMissing = fmt.Errorf("%w: the chunk is not stored; restore it, or read it as fill values ("+remedy.RequireChunks+")", fs.ErrNotExist)
 
 // The suspicions, in increasing order.
 const (

@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
 )
@@ -206,7 +207,7 @@ const asideDir = own.Dir + "/aside/"
 // errAlike is the error for a chunk that decodes in its old shape and in its new one.
 // Readers could not tell which of the two is stored.
 var errAlike = fmt.Errorf("%w: the stored bytes of the chunk do not tell its number of elements, so readers could decode it in its new, shorter shape; "+
-	"keep the edges (grid.KeepEdges, no trim), or rewrite the array with codecs that record it (packbits with padding_encoding \"first_byte\", a shard index with a checksum)", codec.ErrUnsupported)
+	"keep the edges ("+remedy.KeepEdges+"), or rewrite the array with codecs that record it (packbits with padding_encoding \"first_byte\", a shard index with a checksum)", codec.ErrUnsupported)
 
 // aside returns the key under which the worker's chunk is set aside.
 func (w *worker) aside() store.Key {

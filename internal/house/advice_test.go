@@ -6,6 +6,8 @@ import (
 	"go/ast"
 	"go/token"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -28,5 +30,30 @@ func TestNothingIsDeletedByHand(t *testing.T) {
 				return true
 			})
 		}
+	}
+}
+
+// named matches options and functions of the library in a message.
+var named = regexp.MustCompile(`\b(\w*Options|Limits|Experimental|Join|Collector|Addition|Group|Array|Location)\.[A-Z]\w+|` +
+	`\b(zarr|rechunk|convert|check|transfer|virtual|filter|grid|pyramid)\.[A-Z]\w+`)
+
+// TestRemediesAreConstants checks that messages name options and functions only by the
+// constants of package remedy, in whose place the command puts its own words.
+func TestRemediesAreConstants(t *testing.T) {
+	files, err := Read(Root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		switch folder, _, _ := strings.Cut(f.Path, "/"); {
+		case f.IsTest() || f.Folder() == "internal/remedy" || slices.Contains([]string{"tools", "examples"}, folder):
+			continue
+		}
+		ast.Inspect(f.Syntax, func(n ast.Node) bool {
+			if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING && named.MatchString(l.Value) {
+				t.Errorf("%s says %s, which package remedy has no constant for", f.Path, l.Value)
+			}
+			return true
+		})
 	}
 }

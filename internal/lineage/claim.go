@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -170,7 +171,7 @@ type damagedClaim struct {
 
 // Error names the claim, and says what to do.
 func (d *damagedClaim) Error() string {
-	return fmt.Sprintf("%v: %s is damaged, so the array cannot be rechunked; rechunk.Abandon gives up that rechunk, "+
+	return fmt.Sprintf("%v: %s is damaged, so the array cannot be rechunked; "+remedy.Abandon+" gives up that rechunk, "+
 		"and the array stays as it is: %v", metadata.ErrInvalid, d.key, d.err)
 }
 

@@ -28,6 +28,7 @@ import (
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -177,7 +178,7 @@ func (a Array) Records(ctx context.Context) ([]*Record, error) {
 }
 
 func tooManyError(below store.Path, what string) error {
-	return fmt.Errorf("%w: %s has %s: delete superseded grids in time (rechunk.Vacuum), or make a new array of this one (Options.Into)", codec.ErrLimit, below, what)
+	return fmt.Errorf("%w: %s has %s: delete superseded grids in time ("+remedy.Vacuum+"), or "+remedy.NewArray, codec.ErrLimit, below, what)
 }
 
 // read reads one record.
@@ -221,7 +222,7 @@ func (a Array) Parse(raw []byte) (*metadata.Array, error) {
 }
 
 func damagedError(key store.Key, err error) error {
-	return fmt.Errorf("%w: %s is damaged, so the array cannot be rechunked; make a new array of this one (Options.Into): %v", metadata.ErrInvalid, key, err)
+	return fmt.Errorf("%w: %s is damaged, so the array cannot be rechunked; "+remedy.NewArray+": %v", metadata.ErrInvalid, key, err)
 }
 
 // ChunksKey returns the key of what PutChunks stores.

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -431,7 +432,7 @@ func (n Node) checkFree(ctx context.Context) error {
 	case p.Journal != "":
 		return ErrPending
 	case p.Holder != "" && p.Holder != n.Holder:
-		return fmt.Errorf("%w by %.100s%s, which must be published or cancelled first (Array.Reservation)", ErrHeld, p.Holder, p.holderText())
+		return fmt.Errorf("%w by %.100s%s, which must be published or cancelled first ("+remedy.Reservation+")", ErrHeld, p.Holder, p.holderText())
 	case p.Holder != n.Holder:
 		// The hold of n.Holder was released in the meantime.
 		return noHolder(n.Holder)

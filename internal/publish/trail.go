@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/store"
 )
 
@@ -117,7 +118,7 @@ func appendLine(document []byte, kind byte, id writeID) []byte {
 // has a trail. Then nobody with that limit could read it. A limit of 0 means no limit.
 func (n Node) checkTrailRoom(document []byte) error {
 	if need := int64(len(withoutTrail(document)) + mostTrail); n.Limit > 0 && need > n.Limit {
-		return fmt.Errorf("%w: %s would have up to %s with the IDs of its writes, and %d are accepted (Limits.Document)",
+		return fmt.Errorf("%w: %s would have up to %s with the IDs of its writes, and %d are accepted"+remedy.LimitsDocument,
 			store.ErrTooLarge, n.key(), quantity.Count(need, "bytes"), n.Limit)
 	}
 	return nil

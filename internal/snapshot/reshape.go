@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -280,7 +281,7 @@ func (g Gain) Along(s *Array, axis int, wanted int64) (int64, error) {
 	case !fits:
 		return 0, fmt.Errorf("%w: a source of shape %v", grid.ErrOverflow, shape)
 	case wanted != 0 && wanted != shape[axis]:
-		return 0, fault.Argument("the source has %s along axis %d, but AppendOptions.Planes is %d", quantity.Count(shape[axis], "planes"), axis, wanted)
+		return 0, fault.Argument("the source has %s along axis %d, but "+remedy.Planes+" is %d", quantity.Count(shape[axis], "planes"), axis, wanted)
 	}
 	return shape[axis], s.checkNames("the source", g.From.DimensionNames)
 }
@@ -319,9 +320,9 @@ func (s *Array) planes(axis, bytes int, wanted int64) (int64, error) {
 	plane, ok := checked.Product(append(shape, int64(s.Engine.Size))...)
 	switch {
 	case wanted < 0:
-		return 0, fault.Argument("AppendOptions.Planes is %d, but must not be negative", wanted)
+		return 0, fault.Argument(remedy.Planes+" is %d, but must not be negative", wanted)
 	case plane == 0 && bytes == 0 && ok && wanted == 0:
-		return 0, fault.Argument("planes of shape %v along axis %d have no elements, so their number is not known: set AppendOptions.Planes", shape, axis)
+		return 0, fault.Argument("planes of shape %v along axis %d have no elements, so their number is not known: set "+remedy.Planes, shape, axis)
 	case plane == 0 && bytes == 0 && ok:
 		return wanted, nil
 	case !ok || plane == 0 || int64(bytes)%plane != 0:
@@ -329,7 +330,7 @@ func (s *Array) planes(axis, bytes int, wanted int64) (int64, error) {
 	}
 	count := int64(bytes) / plane
 	if wanted != 0 && wanted != count {
-		return 0, fault.Argument("%s %s along axis %d, but AppendOptions.Planes is %d: omit it, or correct it", quantity.Count(bytes, "bytes fill"), quantity.Count(count, "planes"), axis, wanted)
+		return 0, fault.Argument("%s %s along axis %d, but "+remedy.Planes+" is %d: omit it, or correct it", quantity.Count(bytes, "bytes fill"), quantity.Count(count, "planes"), axis, wanted)
 	}
 	return count, nil
 }
@@ -463,7 +464,7 @@ func (s *Array) Fits(g *grid.Grid, axis int, count int64, policy grid.Growth) er
 		moves = append(moves, "append "+strings.Join(lengths, " or "))
 	}
 	if s.growsBy(axis, count, policy.RoundedUp(n)) {
-		moves = append(moves, "have the last shard rounded up (AppendOptions.RoundUp)")
+		moves = append(moves, "have the last shard rounded up ("+remedy.AppendRoundUp+")")
 	}
 	if len(moves) == 0 {
 		return fmt.Errorf("%w: %w", fault.ErrInvalidArgument, err)
@@ -485,7 +486,7 @@ func (s *Array) growsBy(axis int, length int64, policy grid.Growth) bool {
 
 // errUnguarded is the error of trimming shards whose index has no checksum. A reader
 // could not distinguish a shard in its old shape from one in its new shape.
-var errUnguarded = fmt.Errorf("%w: the index of these shards has no checksum, so readers could decode an old shard in its new, shorter shape; keep the edges (grid.KeepEdges, no trim)", fault.ErrUnsupported)
+var errUnguarded = fmt.Errorf("%w: the index of these shards has no checksum, so readers could decode an old shard in its new, shorter shape; keep the edges ("+remedy.KeepEdges+")", fault.ErrUnsupported)
 
 // trimmed returns the chunks that both s and next have, but next with a shorter edge:
 // those at the end of an axis whose last edge is cut at the extent. The boxes do not
@@ -560,7 +561,7 @@ func stillAside(left int, err error) error {
 		return nil
 	}
 	return fmt.Errorf("%w (chunks that were cut or replaced, %d or more, are still set aside: Varve reads them, other programs cannot decode them "+
-		"until the array is opened for writing again, or with Options.Finish, which moves them)", err, left)
+		"until the array is opened for writing again, or with "+remedy.Finish+", which moves them)", err, left)
 }
 
 // TidyAside deletes the chunks that are set aside.

@@ -24,6 +24,7 @@ import (
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/selection"
@@ -729,7 +730,7 @@ func (s *Array) CheckShards(most int64) error {
 		var ok bool
 		// Multiply step by step, because the product of all axes may overflow.
 		if n, ok = checked.Mul(n, shard.Chunks()); !ok || n > most {
-			return fmt.Errorf("%w: a shard would have more than %s (Limits.InnerChunks); make inner chunks larger or shards smaller", engine.ErrLimit, quantity.Count(most, "inner chunks"))
+			return fmt.Errorf("%w: a shard would have more than %s"+remedy.LimitsInnerChunks+"; make inner chunks larger or shards smaller", engine.ErrLimit, quantity.Count(most, "inner chunks"))
 		}
 	}
 	return nil

@@ -24,6 +24,7 @@ import (
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/pages"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
@@ -314,7 +315,7 @@ func (b *Binding) Resized(s *Array, g *grid.Grid) (*Array, error) {
 	doc := s.Document()
 	ext := doc.ChunkGrid
 	if doc.Format() == 2 && g.Name() != "regular" {
-		return nil, fmt.Errorf("%w: all chunks of an array of format 2 have one shape; convert it to format 3 first (convert.Convert)", fault.ErrUnsupported)
+		return nil, fmt.Errorf("%w: all chunks of an array of format 2 have one shape; convert it to format 3 first ("+remedy.Convert+")", fault.ErrUnsupported)
 	}
 	// Otherwise keep the stored spelling of the grid, which may differ from what this
 	// package would write.

@@ -36,6 +36,7 @@ import (
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
@@ -341,7 +342,7 @@ func (t *task) read(ctx context.Context, region grid.Box, all strided.View) erro
 // follows from the memory, it says that more memory helps, and not other limits.
 func orMoreMemory(err error) error {
 	if c := new(engine.ChunkError); errors.Is(err, coding.ErrRoom) && errors.As(err, &c) {
-		return &engine.ChunkError{Key: c.Key, Index: c.Index, Err: fmt.Errorf("%w: its elements have more bytes than fit into the memory of a block: give more (Options.Memory)", engine.ErrLimit)}
+		return &engine.ChunkError{Key: c.Key, Index: c.Index, Err: fmt.Errorf("%w: its elements have more bytes than fit into the memory of a block: give more ("+remedy.Memory+")", engine.ErrLimit)}
 	}
 	return err
 }

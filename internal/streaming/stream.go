@@ -25,6 +25,7 @@ import (
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
@@ -497,7 +498,7 @@ func (s *Stream) measure() error {
 	var ok bool
 	if s.plane, ok = checked.Product(append(shape, int64(s.base.Engine.Size))...); !ok || s.plane == 0 {
 		return fault.Argument("planes of shape %v along axis %d: a stream needs planes with elements, and with less than 2^63 bytes; "+
-			"Append takes planes without elements (AppendOptions.Planes)", shape, s.axis)
+			"Append takes planes without elements ("+remedy.Planes+")", shape, s.axis)
 	}
 	axis := s.base.Grid.Axis(s.axis)
 	s.policy = s.opt.Grow

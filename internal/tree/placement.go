@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -117,7 +118,7 @@ func (n Node) CheckFree(ctx context.Context, doc metadata.Node) error {
 		return err
 	}
 	if found != 0 {
-		return fmt.Errorf("a node is here already (CreateOptions.Overwrite replaces it, or choose another name): %w", fs.ErrExist)
+		return fmt.Errorf("a node is here already ("+remedy.CreateOverwrite+" replaces it, or choose another name): %w", fs.ErrExist)
 	}
 	// A group has no chunks, so what lies below it does not become part of it.
 	if _, isGroup := doc.(*metadata.Group); isGroup {
@@ -139,7 +140,7 @@ func (n Node) CheckFree(ctx context.Context, doc metadata.Node) error {
 		remains = e.Name
 	}
 	if remains != "" {
-		return fmt.Errorf("the place is not empty: %s is there, and old chunks would become part of the array (CreateOptions.Overwrite removes them): %w", remains, fs.ErrExist)
+		return fmt.Errorf("the place is not empty: %s is there, and old chunks would become part of the array ("+remedy.CreateOverwrite+" removes them): %w", remains, fs.ErrExist)
 	}
 	return nil
 }

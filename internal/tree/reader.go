@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/zarrjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -147,7 +148,7 @@ func (r Reader) document(ctx context.Context, p store.Path, name string) ([]byte
 	data, info, err := r.Store.Get(ctx, p.MustKey(name), store.Request{Limit: r.Limits.Document}, nil)
 	switch {
 	case errors.Is(err, store.ErrTooLarge):
-		err = fmt.Errorf("%w: %w (Limits.Document)", engine.ErrLimit, err)
+		err = fmt.Errorf("%w: %w"+remedy.LimitsDocument, engine.ErrLimit, err)
 	case r.hides && errors.Is(err, fs.ErrPermission):
 		err = fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	}

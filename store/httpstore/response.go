@@ -18,6 +18,7 @@ import (
 	"syscall"
 
 	"varve.dev/zarr/internal/driver"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/retry"
 )
@@ -154,7 +155,7 @@ func (s *Store) statusError(r *http.Response) error {
 	case c == http.StatusUnauthorized || c == http.StatusProxyAuthRequired:
 		return fmt.Errorf("%s: %w (the server requires credentials)", status, fs.ErrPermission)
 	case c == http.StatusForbidden:
-		return fmt.Errorf("%s: %w (some servers answer this for a missing key: see Options.Missing)", status, fs.ErrPermission)
+		return fmt.Errorf("%s: %w (some servers answer this for a missing key: see "+remedy.Missing+")", status, fs.ErrPermission)
 	// A server that says when to come back is busy. Without that, 503 may mean a restart.
 	case c == http.StatusTooManyRequests, c == http.StatusServiceUnavailable && r.Header.Get("Retry-After") != "":
 		return retry.Throttled(errors.New(status), driver.RetryAfter(r.Header))

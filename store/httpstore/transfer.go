@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/retry"
 )
@@ -226,7 +227,7 @@ func (t *transfer) whole(ctx context.Context, r *http.Response) error {
 		return err
 	}
 	if t.off > t.s.options.Discard {
-		return fmt.Errorf("%w: the server ignores Range, and %s begin after %s (Options.Discard)", store.ErrUnsupported, t.q.Range, quantity.Count(t.off, "others"))
+		return fmt.Errorf("%w: the server ignores Range, and %s begin after %s"+remedy.Discard, store.ErrUnsupported, t.q.Range, quantity.Count(t.off, "others"))
 	}
 	if err := t.skip(ctx, r.Body, t.off); err != nil {
 		return err
@@ -254,7 +255,7 @@ func (t *transfer) unmeasured(ctx context.Context, r *http.Response) error {
 	}
 	value, err := t.until(ctx, r.Body, out, most)
 	if errors.Is(err, store.ErrTooLarge) && !all {
-		err = fmt.Errorf("%w: the server ignores Range, and the value has more than %s (Options.Discard)", store.ErrUnsupported, quantity.Count(most, "bytes"))
+		err = fmt.Errorf("%w: the server ignores Range, and the value has more than %s"+remedy.Discard, store.ErrUnsupported, quantity.Count(most, "bytes"))
 	}
 	if err != nil {
 		return err

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"varve.dev/zarr/internal/remedy"
 )
 
 // NewTransport returns the transport that a store at base uses if its options have none.
@@ -135,7 +137,7 @@ func advice(resolved string) string {
 	if reach(resolved) != private {
 		return ""
 	}
-	return "; set Options.PrivateRedirects to follow it"
+	return "; set " + remedy.PrivateRedirects + " to follow it"
 }
 
 // scope is the network from which an address can be reached.

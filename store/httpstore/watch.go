@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/store/retry"
 )
 
@@ -39,9 +40,9 @@ func (s *Store) watched(ctx context.Context, attempt func(ctx context.Context) e
 	}
 	switch cause := context.Cause(inner); cause {
 	case errStalled:
-		return s.late(fmt.Errorf("%w, or no complete headers for %v", errStalled, s.options.Stall), "Options.Stall waits longer")
+		return s.late(fmt.Errorf("%w, or no complete headers for %v", errStalled, s.options.Stall), remedy.Stall+" waits longer")
 	case errSlow:
-		return s.late(fmt.Errorf("%w: less than its share of %s a second over %v", errSlow, quantity.Count(s.options.LeastRate, "bytes"), s.options.Stall), "Options.LeastRate permits less")
+		return s.late(fmt.Errorf("%w: less than its share of %s a second over %v", errSlow, quantity.Count(s.options.LeastRate, "bytes"), s.options.Stall), remedy.LeastRate)
 	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/store"
 )
 
@@ -40,7 +41,7 @@ func (s *reader) open(ctx context.Context, most int64) error {
 		return err
 	}
 	if l.length > most {
-		return fmt.Errorf("%w: a directory of %s, at most %d are accepted (Options.Directory)", store.ErrTooLarge, quantity.Count(l.length, "bytes"), most)
+		return fmt.Errorf("%w: a directory of %s, at most %d are accepted"+remedy.Directory, store.ErrTooLarge, quantity.Count(l.length, "bytes"), most)
 	}
 	if l.before > 0 {
 		if err := s.alone(ctx, l); err != nil {

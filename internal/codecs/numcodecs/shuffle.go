@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/shuffle"
 	"varve.dev/zarr/metadata"
 )
@@ -103,7 +104,7 @@ func (*shuffler) MaxEncoded(n int64) int64 { return n }
 func (s *shuffler) Encode(dst, src []byte) ([]byte, error) {
 	if s.size > 1 && int64(len(src))%s.size != 0 {
 		return dst, fmt.Errorf("%w: shuffle: %s not a multiple of elementsize %d, as after a checksum; "+
-			"make a new array with the checksum behind all other codecs (convert.ConvertTo)", codec.ErrConfiguration, quantity.Count(len(src), "bytes are"), s.size)
+			"make a new array with the checksum behind all other codecs ("+remedy.ConvertTo+")", codec.ErrConfiguration, quantity.Count(len(src), "bytes are"), s.size)
 	}
 	n := len(dst)
 	dst = slices.Grow(dst, len(src))[:n+len(src)]

@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
 )
@@ -150,7 +151,7 @@ func (e *entryError) Error() string {
 		return text + fmt.Sprintf("but inner chunks have the bytes from %d to %d", e.first, e.last)
 	}
 	if text += fmt.Sprintf("but an inner chunk has at most %d", e.most); e.varies {
-		text += " (Limits.Chunk)"
+		text += " (" + remedy.LimitsChunk + ")"
 	}
 	return text
 }

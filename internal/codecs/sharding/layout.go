@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -96,17 +97,17 @@ func (c *coder) newLayout(shape []int64) (*layout, error) {
 	most := min(cmp.Or(c.env.Inner, coding.DefaultInner), math.MaxUint32)
 	var ok bool
 	if l.n, ok = checked.Product(l.chunks...); !ok || l.n > most {
-		return nil, fmt.Errorf("%w: a shard of %v inner chunks, at most %d are read (Limits.InnerChunks)", codec.ErrLimit, l.chunks, most)
+		return nil, fmt.Errorf("%w: a shard of %v inner chunks, at most %d are read"+remedy.LimitsInnerChunks, codec.ErrLimit, l.chunks, most)
 	}
 	l.entry = append(slices.Clone(l.chunks), 2)
 	l.index, _ = c.index.Fixed(l.entry, 16*l.n)
 	c.measure(l)
 	longest := cmp.Or(c.env.Chunk, coding.DefaultChunk)
 	if l.index > longest {
-		return nil, fmt.Errorf("%w: the index of %s has %s, at most %d are read (Limits.Chunk)", codec.ErrLimit, quantity.Count(l.n, "inner chunks"), quantity.Count(l.index, "bytes"), longest)
+		return nil, fmt.Errorf("%w: the index of %s has %s, at most %d are read ("+remedy.LimitsChunk+")", codec.ErrLimit, quantity.Count(l.n, "inner chunks"), quantity.Count(l.index, "bytes"), longest)
 	}
 	if l.inner > longest {
-		return nil, fmt.Errorf("%w: an inner chunk of more bytes than are read, at most %d (Limits.Chunk)", codec.ErrLimit, longest)
+		return nil, fmt.Errorf("%w: an inner chunk of more bytes than are read, at most %d ("+remedy.LimitsChunk+")", codec.ErrLimit, longest)
 	}
 	return l, nil
 }

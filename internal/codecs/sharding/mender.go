@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/store"
 )
 
@@ -70,7 +71,7 @@ func (d *editor) mend(src coding.Source) error {
 	limit := cmp.Or(d.env.Chunk, coding.DefaultChunk)
 	shard, info, err := src.Read(d.ctx, store.Request{Limit: limit}, nil)
 	if errors.Is(err, store.ErrTooLarge) {
-		return fmt.Errorf("%w: the index of a shard of more than %s is not restored (Limits.Chunk)", codec.ErrLimit, quantity.Count(limit, "bytes"))
+		return fmt.Errorf("%w: the index of a shard of more than %s is not restored ("+remedy.LimitsChunk+")", codec.ErrLimit, quantity.Count(limit, "bytes"))
 	}
 	if err != nil {
 		return err

@@ -28,6 +28,7 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 )
@@ -321,7 +322,7 @@ func (c *cut) bind(rank int, unaligned bool) error {
 
 func (c *cut) bindGrid(rank int, unaligned bool) error {
 	if !unaligned {
-		return fmt.Errorf("%w: inner chunks of several lengths are an experiment (Experimental.InnerChunks)", codec.ErrUnsupported)
+		return fmt.Errorf("%w: inner chunks of several lengths are an experiment ("+remedy.InnerChunks+")", codec.ErrUnsupported)
 	}
 	if c.grid.Rank() != rank {
 		return fmt.Errorf("%w: chunk_grid has %s, the shard has %d", codec.ErrConfiguration, quantity.Count(c.grid.Rank(), "axes"), rank)
@@ -360,7 +361,7 @@ func notDividing(err error) error {
 		return nil
 	}
 	what := strings.TrimPrefix(err.Error(), grid.ErrInvalid.Error()+": ")
-	return fmt.Errorf("%w: %s (Experimental.InnerChunks)", codec.ErrConfiguration, what)
+	return fmt.Errorf("%w: %s ("+remedy.InnerChunks+")", codec.ErrConfiguration, what)
 }
 
 // of returns the grid of the inner chunks of a shard of the given shape.

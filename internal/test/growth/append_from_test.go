@@ -186,6 +186,9 @@ func TestGroupAppendFrom(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := g.Append(ctx); err != nil {
+		t.Errorf("nothing to append: %v", err)
+	}
 	data := fixture.Numbers(1, 6)
 	src := zarr.SourceAt(bytes.NewReader(fixture.Int32Bytes(data)), 6)
 	if err := g.Append(ctx, zarr.Add("x", 0, data, nil), zarr.Addition{Path: "y", From: src}); err != nil {

@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/failure"
+	"varve.dev/zarr/internal/remedy"
 )
 
 // CheckShape returns an error that names the array if it would differ in length, with the
@@ -56,7 +57,7 @@ type resizedTogether struct {
 func (r *resizedTogether) Unwrap() error { return r.err }
 
 func (r *resizedTogether) Error() string {
-	return strings.Replace(r.err.Error(), "(Group.Append)", "(varve resize "+r.arguments+")", 1)
+	return strings.Replace(r.err.Error(), "("+remedy.GroupAppend+")", "(varve resize "+r.arguments+")", 1)
 }
 
 // Longer returns a shape that is longer along an axis. If there is no such axis, it

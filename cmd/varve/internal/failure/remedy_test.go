@@ -8,14 +8,16 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
 
 // goName matches names that mean nothing to users of the command.
-var goName = regexp.MustCompile(`\b(\w*Options|Limits|Experimental|Addition|Group|Array|rewrite|grid|zarr)\.[A-Z]\w*`)
+var goName = regexp.MustCompile(`\b(\w*Options|Limits|Experimental|Addition|Group|Array|Collector|Join|rechunk|convert|check|transfer|virtual|filter|grid|zarr)\.[A-Z]\w*`)
 
 // TestRemedies checks all strings in the source. Those that name a Go field or function
 // must be reworded for users of the command.
@@ -27,7 +29,7 @@ func TestRemedies(t *testing.T) {
 			return err
 		case d.IsDir() && (name == "testdata" || name == "bench" || name == "interop" || name == "tools" || name == "internal" && strings.Contains(path, "bench")):
 			return filepath.SkipDir
-		case d.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || name == "remedy.go" || strings.Contains(path, "codectest") || strings.Contains(path, "storetest"):
+		case d.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || filepath.Base(filepath.Dir(path)) == "failure" || strings.Contains(path, "codectest") || strings.Contains(path, "storetest"):
 			return nil
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
@@ -138,5 +140,40 @@ func TestPackages(t *testing.T) {
 	})
 	if err != nil || found < 30 {
 		t.Errorf("%d texts were found, more are known: %v", found, err)
+	}
+}
+
+// TestRemediesComplete checks that every remedy of the library has its words here, and
+// that none hides a longer one that begins with it.
+func TestRemediesComplete(t *testing.T) {
+	set := token.NewFileSet()
+	library, err := parser.ParseFile(set, "../../../../internal/remedy/remedy.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, err := os.ReadFile("remedy.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before []string
+	texts := map[string]string{}
+	for name, object := range library.Scope.Objects {
+		value := object.Decl.(*ast.ValueSpec).Values[0].(*ast.BasicLit).Value
+		if texts[name], err = strconv.Unquote(value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, found := range regexp.MustCompile(`\n\tremedy\.(\w+), "`).FindAllSubmatch(ours, -1) {
+		text := texts[string(found[1])]
+		delete(texts, string(found[1]))
+		for _, earlier := range before {
+			if strings.HasPrefix(text, earlier) {
+				t.Errorf("%q stands behind %q, which replaces its beginning", text, earlier)
+			}
+		}
+		before = append(before, text)
+	}
+	for name := range texts {
+		t.Errorf("remedy.%s has no words of the command", name)
 	}
 }
