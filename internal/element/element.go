@@ -288,7 +288,7 @@ func (e Buffer) strings(values []string) {
 		size := e.Type.Size()
 		var room []byte
 		for i := range values {
-			room = e.Type.AppendWord(room[:0], e.Data[i*size:][:size])
+			room = packed.AppendWord(e.Type, room[:0], e.Data[i*size:][:size])
 			values[i] = string(room)
 		}
 		return
