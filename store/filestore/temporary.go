@@ -32,11 +32,13 @@ type Temporary struct {
 	Name     string // in the store, with '/' on every platform
 	Size     int64  // bytes
 	Modified time.Time
+	Left     bool // its writer is known to have ended, so [Store.Sweep] removes it
 	writer   writerState
 }
 
-// Temporary yields the temporary files in dir and below. It changes nothing. A store
-// opened for reading cannot try locks, so it reports every writer as unknown.
+// Temporary yields the temporary files in dir and below. It changes nothing. Of a
+// writer whose lock this process may not try, such as on a read-only disk, it is unknown
+// whether it has ended.
 func (s *Store) Temporary(ctx context.Context, dir store.Path) iter.Seq2[Temporary, error] {
 	return func(yield func(Temporary, error) bool) {
 		c := census{s: s, known: map[string]writerState{}}
@@ -105,7 +107,8 @@ func (c *census) walk(ctx context.Context, dir string, use func(Temporary) bool)
 		if err != nil {
 			continue // its writer has renamed or removed it
 		}
-		if !use(Temporary{name, st.Size, time.Unix(0, st.Mtime), c.ask(writerOf(name))}) {
+		state := c.ask(writerOf(name))
+		if !use(Temporary{name, st.Size, time.Unix(0, st.Mtime), state == writerGone, state}) {
 			return false, nil
 		}
 	}
@@ -114,7 +117,7 @@ func (c *census) walk(ctx context.Context, dir string, use func(Temporary) bool)
 
 // ask returns the state of a writer.
 func (c *census) ask(id string) writerState {
-	if id == "" || c.s.readOnly {
+	if id == "" {
 		return writerUnknown
 	}
 	state, known := c.known[id]
