@@ -181,9 +181,10 @@ func Add[T dtype.Element](path string, axis int, src []T, opt *AppendOptions) Ad
 // afterwards, including arrays that do not grow ([Group.CheckDimensions]). Otherwise the
 // error wraps [ErrInvalidArgument], unless Alone is set.
 //
-// If an Addition has Data but no Type, Data has the type of the array.
+// If an Addition has Data but no Type, Data has the type of the array. Without additions
+// Append does nothing.
 func (g *Group) Append(ctx context.Context, additions ...Addition) error {
-	if err := g.writable(); err != nil {
+	if err := g.writable(); err != nil || len(additions) == 0 {
 		return g.fail("append", err)
 	}
 	arrays, err := g.openEach(ctx, additions)

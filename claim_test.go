@@ -12,9 +12,9 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // claimGrids are grids of two axes whose last chunks are full or reach beyond the
@@ -33,7 +33,7 @@ func putBy(t *testing.T, spec Spec, axis int, n int64) (map[store.Key]bool, *sna
 	t.Helper()
 	var mutex sync.Mutex
 	put, ctx := map[store.Key]bool{}, context.Background()
-	s := stepping.Conditional(memstore.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
+	s := stepping.Conditional(memtest.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		mutex.Lock()
 		defer mutex.Unlock()
 		if strings.HasPrefix(op.Name, "Put") && strings.Contains(op.Key.String(), "/c/") {

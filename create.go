@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"maps"
@@ -30,7 +29,7 @@ import (
 // parent is a node, the root of the store is the highest directory of the location whose
 // name ends in ".zarr", or else the directory of the node.
 //
-// A name that ends in .zip makes a new archive ([varve.dev/zarr/store/zipstore.Archive]).
+// A name that ends in .zip makes a new archive ([varve.dev/zarr/store/zipstore.Create]).
 // Close the node and check the error: Close publishes the archive, and without it there
 // is none and all that was written is lost.
 func CreateArray(ctx context.Context, location string, spec Spec, opt *CreateOptions) (*Array, error) {
@@ -106,9 +105,7 @@ func rehearsed(name string, ledger *rehearsal.Ledger) *Location {
 // rehearsedAt opens the store at root, which may not exist yet, in place of another one.
 func rehearsedAt(ctx context.Context, root string, other *Location, ledger *rehearsal.Ledger) (*Location, error) {
 	if other != nil {
-		if c, ok := other.hierarchy.store.(io.Closer); ok {
-			_ = c.Close() // nothing was written
-		}
+		_ = store.Close(other.hierarchy.store) // nothing was written
 	}
 	l, err := locate(ctx, root, store.ReadOnly, "create")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -473,7 +470,7 @@ const lookers = 16
 func (c *creation) clear(ctx context.Context) error {
 	if c.options.Overwrite {
 		for _, p := range sorted(c.specs) {
-			err := c.hierarchy.remove(ctx, c.base(p), nil)
+			err := c.hierarchy.remove(ctx, c.base(p))
 			if errors.Is(err, fs.ErrNotExist) {
 				err = c.clearRemains(ctx, p)
 			}

@@ -5,7 +5,6 @@ package zarr
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 
 	"varve.dev/zarr/codec"
@@ -105,10 +104,10 @@ func (n *node) Options() Options { return n.options }
 // error; without Close all that was written is lost.
 func (n *node) Close() error {
 	// A node that was opened from a group or a Location shares its store with others.
-	if c, ok := store.As[io.Closer](n.hierarchy.store); ok && n.owner {
-		return c.Close()
+	if !n.owner {
+		return nil
 	}
-	return nil
+	return store.Close(n.hierarchy.store)
 }
 
 func (n *node) base() *node { return n }
@@ -193,9 +192,4 @@ func specifiedCodecs(env *codec.Environment, codecs []metadata.Extension, t dtyp
 
 // storeNotes returns notes on the store of a node, such as an archive that has two
 // members with the same name.
-func (n *node) storeNotes() []string {
-	if s, ok := store.Driver(n.hierarchy.store).(*zipstore.Store); ok {
-		return s.Notes()
-	}
-	return nil
-}
+func (n *node) storeNotes() []string { return zipstore.Notes(n.hierarchy.store) }

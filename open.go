@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"varve.dev/zarr/internal/fault"
@@ -82,11 +81,10 @@ func done[N Node](l *Location, do func(*Location) (N, error)) (n N, err error) {
 		return n, nil
 	}
 	// There is no node that owns the store, so close it here.
-	switch s := l.hierarchy.store.(type) {
-	case *zipstore.Archive: // closing it would publish an archive without the node
-		err = errors.Join(err, s.Discard())
-	case io.Closer:
-		err = errors.Join(err, s.Close())
+	if s := l.hierarchy.store; zipstore.IsNew(s) { // closing it would publish an archive without the node
+		err = errors.Join(err, zipstore.Discard(s))
+	} else {
+		err = errors.Join(err, store.Close(s))
 	}
 	return n, err
 }

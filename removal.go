@@ -32,22 +32,15 @@ func Delete(ctx context.Context, location string, opt *Options) error {
 // deletes anything. It deletes links, not what they lead to. While an array has a
 // [Reservation], deleting it fails with [ErrConflict].
 func (l *Location) Delete(ctx context.Context, opt *Options) error {
-	return l.DeleteIf(ctx, opt, nil)
-}
-
-// DeleteIf is [Location.Delete] if check permits it. check runs while all locks are held,
-// so it sees what will be deleted. It must not change the nodes. If check fails, nothing
-// is deleted and the error wraps that of check.
-func (l *Location) DeleteIf(ctx context.Context, opt *Options, check func(context.Context) error) error {
 	if l.illegal != nil {
 		return l.fail("delete", l.illegal)
 	}
 	h, o := l.merged(opt)
-	return l.fail("delete", h.remove(ctx, node{hierarchy: h, path: l.path, options: o}, check))
+	return l.fail("delete", h.remove(ctx, node{hierarchy: h, path: l.path, options: o}))
 }
 
-// remove deletes a node if check, which may be nil, permits it.
-func (h *hierarchy) remove(ctx context.Context, n node, check func(context.Context) error) error {
+// remove deletes a node if the check of ctx ([publish.WithCheck]) permits it.
+func (h *hierarchy) remove(ctx context.Context, n node) error {
 	if err := n.writable(); err != nil {
 		return err
 	}
@@ -72,7 +65,7 @@ func (h *hierarchy) remove(ctx context.Context, n node, check func(context.Conte
 	}
 	return n.removing(ctx, func() error {
 		return publish.Remove(ctx, n.publisher(), func(ctx context.Context, at publish.Node) error {
-			if check != nil {
+			if check := publish.CheckOf(ctx); check != nil {
 				if err := check(ctx); err != nil {
 					return err
 				}

@@ -22,9 +22,9 @@ import (
 // are not read. When Write returns, the elements are as durable as [Options.Durability]
 // says. If it fails, every chunk holds its old or its new elements.
 //
-// Errors are of type [*Error]. They wrap [ErrInvalidArgument] if T, the selection or the
-// number of values does not fit, and [ErrConflict] if another process has removed or
-// replaced the array meanwhile.
+// Errors are of type [*Error]. They wrap [ErrInvalidArgument] if T, the selection, the
+// number of values or a value does not fit, such as a time within a step of the data
+// type, and [ErrConflict] if another process has removed or replaced the array meanwhile.
 func Write[T dtype.Element](ctx context.Context, to Elements, sel selection.Selection, src []T) error {
 	t, err := to.of(sel)
 	if err == nil {

@@ -320,7 +320,7 @@ func (b *bucket) upload(ctx context.Context, dir string) error {
 		if err != nil {
 			return err
 		}
-		defer from.Close()
+		defer store.Close(from)
 		b.stored[name] = true
 		return b.copy(ctx, from, store.Path{}, name)
 	}

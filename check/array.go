@@ -364,16 +364,12 @@ func (o *Options) member(ctx context.Context, m zarr.Member) (*Array, error) {
 // Temporary lists the temporary files at and below a node. Each belongs to a write in
 // progress or to a crashed writer. Only local stores have any.
 func Temporary(ctx context.Context, n zarr.Node) ([]filestore.Temporary, error) {
-	s, ok := store.Driver(n.Location().Store()).(*filestore.Store)
-	if !ok {
-		return nil, nil
-	}
 	dir, err := store.ParsePath(n.Path())
 	if err != nil {
 		return nil, err
 	}
 	var found []filestore.Temporary
-	for t, err := range s.Temporary(ctx, dir) {
+	for t, err := range filestore.ListTemporary(ctx, n.Location().Store(), dir) {
 		if err != nil {
 			return nil, err
 		}

@@ -18,16 +18,16 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // pair makes a consolidated group with two arrays of one dimension, in a store.
-func pair(t *testing.T) (*memstore.Store, *zarr.Group) {
+func pair(t *testing.T) (memtest.Store, *zarr.Group) {
 	t.Helper()
-	ctx, s := context.Background(), memstore.New()
+	ctx, s := context.Background(), memtest.New()
 	g := fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, nil))
 	for _, name := range []string{"x", "y"} {
 		spec := zarr.Spec{Shape: []int64{6}, Type: dtype.Int16, Chunks: grid.Chunks(2), DimensionNames: []string{"t"}}
@@ -48,7 +48,7 @@ func reopened(t *testing.T, s store.Store) *zarr.Group {
 }
 
 // spoil changes a stored value; a change to nil deletes it.
-func spoil(t *testing.T, s *memstore.Store, key string, change func([]byte) []byte) {
+func spoil(t *testing.T, s memtest.Store, key string, change func([]byte) []byte) {
 	t.Helper()
 	ctx, k := context.Background(), store.MustKey(key)
 	data, _, err := s.Get(ctx, k, store.Request{}, nil)
@@ -116,7 +116,7 @@ func TestFindings(t *testing.T) {
 
 // TestFindingsBelow finds arrays that differ in length in a group below the checked one.
 func TestFindingsBelow(t *testing.T) {
-	ctx, s := context.Background(), memstore.New()
+	ctx, s := context.Background(), memtest.New()
 	g := fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, nil))
 	for i, name := range []string{"x", "y"} {
 		fixture.Must(g.At("sub/"+name).CreateArray(ctx, zarr.Spec{Shape: []int64{int64(4 + i)}, Type: dtype.Int16, DimensionNames: []string{"t"}}, nil))
@@ -163,7 +163,7 @@ func TestLastCopy(t *testing.T) {
 // TestRemnants lists folders with chunks or nodes whose document is lost. Files of other
 // programs and values of nodes are none.
 func TestRemnants(t *testing.T) {
-	ctx, s := context.Background(), memstore.New()
+	ctx, s := context.Background(), memtest.New()
 	g := fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, nil))
 	for i, name := range []string{"kept", "lost", "sub/dot", "sub/slash", "winter/t2m"} {
 		spec := zarr.Spec{Shape: []int64{6, 1}, Type: dtype.Int16, Chunks: grid.Chunks(2, 1)}
@@ -218,7 +218,7 @@ func TestUnreadableMember(t *testing.T) {
 
 // TestManyFaults bounds the faults that are listed, and counts all of them.
 func TestManyFaults(t *testing.T) {
-	ctx, s := context.Background(), memstore.New()
+	ctx, s := context.Background(), memtest.New()
 	spec := zarr.Spec{Shape: []int64{20}, Type: dtype.Int16, Chunks: grid.Chunks(2)}
 	a := fixture.Must(zarr.At(s, "").CreateArray(ctx, spec, nil))
 	if err := zarr.Fill(ctx, a, nil, int16(7)); err != nil {
@@ -244,7 +244,7 @@ func TestManyFaults(t *testing.T) {
 }
 
 // coordinate makes a coordinate of times, "t", in a store.
-func coordinate(t *testing.T, s *memstore.Store, days []int32) {
+func coordinate(t *testing.T, s memtest.Store, days []int32) {
 	t.Helper()
 	a := fixture.Must(zarr.At(s, "t").CreateArray(t.Context(), zarr.Spec{
 		Shape: []int64{int64(len(days))}, Type: dtype.Int32, DimensionNames: []string{"t"}, Attributes: map[string]any{"units": "days since 2024-01-01"},
@@ -256,7 +256,7 @@ func coordinate(t *testing.T, s *memstore.Store, days []int32) {
 
 // TestUnordered checks times that repeat, and not with Fast, which reads no elements.
 func TestUnordered(t *testing.T) {
-	ctx, s := context.Background(), memstore.New()
+	ctx, s := context.Background(), memtest.New()
 	g := fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, nil))
 	coordinate(t, s, []int32{0, 1, 1, 2})
 	for fast, want := range map[bool][]string{false: {"unordered t"}, true: nil} {
@@ -311,7 +311,7 @@ func TestCancelledMeanwhile(t *testing.T) {
 // TestUnorderedUnread fails the second request for a chunk of a coordinate, which is that
 // for the order of its values.
 func TestUnorderedUnread(t *testing.T) {
-	ctx, s := context.Background(), memstore.New()
+	ctx, s := context.Background(), memtest.New()
 	fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, nil))
 	coordinate(t, s, []int32{0, 1, 1, 2})
 	for _, path := range []string{"", "t"} {

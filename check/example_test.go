@@ -39,7 +39,7 @@ func archive(ctx context.Context) *zarr.Group {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := s.Write(ctx, store.Put(march, data[:len(data)/2]), store.Sync); err != nil {
+	if _, err := store.Write(ctx, s, store.Put(march, data[:len(data)/2]), store.Sync); err != nil {
 		log.Fatal(err)
 	}
 	return g

@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // everyType returns all data types, with an example of those that have a configuration.
@@ -54,7 +54,7 @@ func elementsOf(t dtype.Type, n int, r *rand.Rand) []byte {
 }
 
 // newDefault makes an array with the default codecs, one chunk, and elements.
-func newDefault(t *testing.T, s *memstore.Store, typ dtype.Type, n int, spec zarr.Spec) {
+func newDefault(t *testing.T, s memtest.Store, typ dtype.Type, n int, spec zarr.Spec) {
 	t.Helper()
 	ctx := context.Background()
 	spec.Type, spec.Shape, spec.Chunks = typ, []int64{int64(n)}, grid.Chunks(int64(n))
@@ -77,7 +77,7 @@ func newDefault(t *testing.T, s *memstore.Store, typ dtype.Type, n int, spec zar
 
 // flips flips every bit of a value, one by one. It returns how many there are, how many
 // a check misses, and how many of these change an element.
-func flips(t *testing.T, s *memstore.Store, key string) (all, missed, wrong int) {
+func flips(t *testing.T, s memtest.Store, key string) (all, missed, wrong int) {
 	t.Helper()
 	ctx, k := context.Background(), store.MustKey(key)
 	before := fixture.Must(reopened(t, s).Digest(ctx, nil))
@@ -112,7 +112,7 @@ func TestEveryFlip(t *testing.T) {
 		t.Run(typ.String(), func(t *testing.T) {
 			t.Parallel()
 			for key, spec := range map[string]zarr.Spec{"chunk": {}, "shard": {InnerChunks: grid.Chunks(2)}} {
-				s := memstore.New()
+				s := memtest.New()
 				newDefault(t, s, typ, 4, spec)
 				all, missed, wrong := flips(t, s, "a/c/0")
 				if wrong > 0 || missed*20 > all {
@@ -126,7 +126,7 @@ func TestEveryFlip(t *testing.T) {
 // TestFlipsWithoutChecksum shows what the checksum is for: without it, as in format 2,
 // flips change elements, and nothing tells.
 func TestFlipsWithoutChecksum(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	newDefault(t, s, dtype.Float32, 4, zarr.Spec{Format: 2})
 	if all, _, wrong := flips(t, s, "a/0"); wrong == 0 {
 		t.Errorf("none of %d flips changes an element unseen: then there is a checksum, and info need not warn", all)
@@ -136,7 +136,7 @@ func TestFlipsWithoutChecksum(t *testing.T) {
 // TestRepairOfDefaultShards restores every index with one flipped bit: default inner
 // chunks have the checksums that the proof needs.
 func TestRepairOfDefaultShards(t *testing.T) {
-	ctx, s := context.Background(), memstore.New()
+	ctx, s := context.Background(), memtest.New()
 	newDefault(t, s, dtype.Float32, 4, zarr.Spec{InnerChunks: grid.Chunks(2)})
 	stored := value(t, s, "a/c/0")
 	const index = 2*16 + 4 // offsets, lengths and their checksum

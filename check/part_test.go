@@ -19,9 +19,9 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/transfer"
 )
 
@@ -79,9 +79,9 @@ func stored(t *testing.T, p *check.Part) *check.Part {
 
 // jungle makes a store at random: groups of arrays of one format, some of them sharded,
 // with a coordinate, and with values that are missing or damaged.
-func jungle(t *testing.T, r *rand.Rand) *memstore.Store {
+func jungle(t *testing.T, r *rand.Rand) memtest.Store {
 	t.Helper()
-	ctx, s, format := t.Context(), memstore.New(), 2+r.IntN(2)
+	ctx, s, format := t.Context(), memtest.New(), 2+r.IntN(2)
 	root := fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, &zarr.CreateOptions{Format: format}))
 	days := fixture.Must(root.At("t").CreateArray(ctx, zarr.Spec{
 		Format: format, Shape: []int64{4}, Type: dtype.Int32, Chunks: grid.Chunks(3), DimensionNames: []string{"t"},
@@ -148,7 +148,7 @@ type watched struct {
 }
 
 // watch returns a view of a store, whose values with the given keys cannot be read.
-func watch(s *memstore.Store, broken ...string) *watched {
+func watch(s memtest.Store, broken ...string) *watched {
 	w := &watched{broken: map[string]bool{}, read: map[string]int{}}
 	for _, key := range broken {
 		w.broken[key] = true
@@ -209,7 +209,7 @@ func TestParts(t *testing.T) {
 // TestPartsDivide checks that each stored chunk is read by exactly one part, and that Run
 // reads no chunk then.
 func TestPartsDivide(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	g := fixture.Must(zarr.At(s, "").CreateGroup(t.Context(), nil, nil))
 	for name, shape := range map[string][]int64{"a": {7, 5, 3}, "b": {40, 30}, "c": {1}, "d": {}} {
 		cuts := make([]grid.Cut, len(shape))
@@ -269,7 +269,7 @@ func TestPartsProgress(t *testing.T) {
 
 // TestPartsOfManyFaults lists the first faults, whatever part has them.
 func TestPartsOfManyFaults(t *testing.T) {
-	ctx, s := t.Context(), memstore.New()
+	ctx, s := t.Context(), memtest.New()
 	a := fixture.Must(zarr.At(s, "").CreateArray(ctx, fixture.Every(2000, 1), nil))
 	for i := range 2000 {
 		fixture.Put(t, s, fmt.Sprintf("c/%d", i), "x")
@@ -297,7 +297,7 @@ func TestPartsOfManyFaults(t *testing.T) {
 // TestPartsOutdated changes a group after its parts were checked. What has changed is
 // checked whole, and nothing else.
 func TestPartsOutdated(t *testing.T) {
-	ctx, s := t.Context(), memstore.New()
+	ctx, s := t.Context(), memtest.New()
 	g := fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, nil))
 	create := func(name string) {
 		a := fixture.Must(g.At(name).CreateArray(ctx, fixture.Every(24, 2), nil))
@@ -349,7 +349,7 @@ func TestPartsOutdated(t *testing.T) {
 
 // TestPartsUnseen has a part that could not open an array. Run checks that one whole.
 func TestPartsUnseen(t *testing.T) {
-	ctx, s := t.Context(), memstore.New()
+	ctx, s := t.Context(), memtest.New()
 	g := fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, nil))
 	a := fixture.Must(g.At("x").CreateArray(ctx, fixture.Every(8, 2), nil))
 	if err := zarr.Fill(ctx, a, nil, int32(5)); err != nil {
@@ -369,7 +369,7 @@ func TestPartsUnseen(t *testing.T) {
 // TestPartsUnread has a part in which more chunks in a row than are permitted cannot be
 // read. The array is a finding, as without parts.
 func TestPartsUnread(t *testing.T) {
-	ctx, s := t.Context(), memstore.New()
+	ctx, s := t.Context(), memtest.New()
 	fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, nil))
 	a := fixture.Must(zarr.At(s, "x").CreateArray(ctx, fixture.Every(400, 1), nil))
 	if err := zarr.Fill(ctx, a, nil, int32(1)); err != nil {
@@ -457,7 +457,7 @@ func TestPartText(t *testing.T) {
 
 // FuzzPart reads parts. What can be read can be written, and Run survives it.
 func FuzzPart(f *testing.F) {
-	s := memstore.New()
+	s := memtest.New()
 	a := fixture.Must(zarr.At(s, "").CreateArray(context.Background(), fixture.Every(4, 2), nil))
 	part := fixture.Must(json.Marshal(fixture.Must(check.RunPart(context.Background(), a, transfer.Share{}, nil))))
 	f.Add(part)

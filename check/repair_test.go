@@ -15,10 +15,10 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/check"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // TestRepairUnlisted fails each listing of a repair, one after the other. The error is
@@ -29,7 +29,7 @@ func TestRepairUnlisted(t *testing.T) {
 		for n, whole := 1, false; !whole; n++ {
 			s, _ := pair(t)
 			if !consolidated {
-				s = memstore.New()
+				s = memtest.New()
 				fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, nil))
 			}
 			fixture.Must(zarr.At(s, "below").CreateGroup(ctx, nil, nil))
@@ -72,7 +72,7 @@ func TestMisread(t *testing.T) {
 		"filtered": {".zarray", `{"zarr_format":2,"shape":[4],"chunks":[4],"dtype":"<i4","fill_value":0,"order":"C","compressor":null,
 			"filters":[{"id":"astype","encode_dtype":"<i2","decode_dtype":"<i4"},{"id":"shuffle","elementsize":0}]}`, "0", ""},
 	} {
-		s := memstore.New()
+		s := memtest.New()
 		group := `{"zarr_format":3,"node_type":"group","attributes":{}}`
 		for key, value := range map[string]string{"zarr.json": group, "a/" + c.key: c.doc, "a/" + c.chunk: "\xf7\x06\xfb\x1f\xff\x00\xff\x00" + c.value} {
 			if c.key == ".zarray" && key == "zarr.json" {
@@ -148,7 +148,7 @@ func TestRepairUnlistable(t *testing.T) {
 
 // dying is a store whose writer dies after some writes.
 type dying struct {
-	*memstore.Store
+	memtest.Store
 	left int
 }
 
@@ -275,7 +275,7 @@ func pointers(t *testing.T, s store.Store) (keys []string) {
 }
 
 // spoilAtRandom flips bits of a value, cuts its end off, or deletes it.
-func spoilAtRandom(t *testing.T, r *rand.Rand, s *memstore.Store, key string) {
+func spoilAtRandom(t *testing.T, r *rand.Rand, s memtest.Store, key string) {
 	t.Helper()
 	if there, err := store.Exists(context.Background(), s, store.MustKey(key)); !there || err != nil {
 		return

@@ -17,17 +17,17 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // sharded makes a group with arrays of two shards each: of one fixed length, compressed,
 // and without checksums.
-func sharded(t *testing.T) *memstore.Store {
+func sharded(t *testing.T) memtest.Store {
 	t.Helper()
-	ctx, s := context.Background(), memstore.New()
+	ctx, s := context.Background(), memtest.New()
 	g := fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, nil))
 	for name, codecs := range map[string][]metadata.Extension{
 		"fixed": append(fixture.Plain(), codec.CRC32C()), "packed": append(fixture.Plain(), codec.ZstdChecksum(1, true)), "plain": fixture.Plain(),
@@ -159,7 +159,7 @@ func TestRepairShardsAtRandom(t *testing.T) {
 }
 
 // damageShard damages one shard: bits, runs of bytes, or its end, most often the index.
-func damageShard(t *testing.T, r *rand.Rand, s *memstore.Store) {
+func damageShard(t *testing.T, r *rand.Rand, s memtest.Store) {
 	t.Helper()
 	name := shardNames[r.IntN(len(shardNames))]
 	spoil(t, s, fmt.Sprintf("%s/c/%d", name, r.IntN(2)), func(b []byte) []byte {

@@ -90,7 +90,7 @@ func TestFastSizes(t *testing.T) {
 					continue
 				}
 				damaged := append([]byte{}, append(stored, 0, 0)[:size]...)
-				fixture.Must(s.Write(ctx, store.Put(key, damaged), store.Sync))
+				fixture.Must(store.Write(ctx, s, store.Put(key, damaged), store.Sync))
 				fast, full := faults(true) > 0, faults(false) > 0
 				if !full && fast || (size == 0 || c.all && size < len(stored)) && !fast {
 					t.Errorf("%d of %d bytes: seen by a fast check %t, by a full one %t", size, len(stored), fast, full)

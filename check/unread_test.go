@@ -19,10 +19,10 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/transfer"
 )
 
@@ -39,7 +39,7 @@ func TestUnread(t *testing.T) {
 		{os.ErrDeadlineExceeded, "timeout", "check again: nothing is known", 0},
 		{fmt.Errorf("%w: %w", zarr.ErrCorrupt, fs.ErrPermission), "", "restore the value", 1},
 	} {
-		s := memstore.New()
+		s := memtest.New()
 		at := zarr.At(s, "x")
 		a := fixture.Must(at.CreateArray(t.Context(), zarr.Spec{Shape: []int64{2}, Type: dtype.Int8, Chunks: []grid.Cut{grid.Every(1)}}, nil))
 		if err := zarr.Write(t.Context(), a, nil, []int8{1, 2}); err != nil {
@@ -72,7 +72,7 @@ func TestUnread(t *testing.T) {
 // large array, which is listed, that of an array of few chunks, and that of a group. Each
 // is a finding, and the others are checked.
 func TestUnreadFolders(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	g := fixture.Must(zarr.At(s, "").CreateGroup(t.Context(), nil, nil))
 	fixture.Must(g.At("m").CreateGroup(t.Context(), nil, nil))
 	for _, name := range []string{"large", "m/x", "small", "z"} {
@@ -148,7 +148,7 @@ func TestDamagedMember(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 
-	m := memstore.New()
+	m := memtest.New()
 	fill(fixture.Must(zarr.At(m, "").CreateGroup(t.Context(), nil, nil)))
 	h := stepping.Conditional(m, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if op.Name == "Get" && op.Key.String() == "a/zarr.json" {

@@ -23,6 +23,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/codecs/crc32c"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/test/trees"
 	"varve.dev/zarr/metadata"
@@ -108,7 +109,7 @@ func documentNamesIn(t testing.TB, s store.Store, path string) string {
 // TestConvert converts a tree to format 3 and back. Chunks do not change, and the content
 // is the same.
 func TestConvert(t *testing.T) {
-	for _, s := range []store.Store{memstore.New(), trees.Directory(t)} {
+	for _, s := range []store.Store{memtest.New(), trees.Directory(t)} {
 		trees.Archive(t, s, "")
 		want, chunks := content(t, s, "", 2), chunksOf(t, s, "")
 		plan, err := convert.Convert(t.Context(), zarr.At(s, ""), 3, &convert.Options{DryRun: true})
@@ -145,7 +146,7 @@ func TestConvertInterrupted(t *testing.T) {
 		stop := errors.New("stopped")
 		points := 0
 		for k := 0; ; k++ {
-			left := memstore.New()
+			left := memtest.New()
 			trees.Archive(t, left, "")
 			if to == 2 {
 				if _, err := convert.Convert(t.Context(), zarr.At(left, ""), 3, nil); err != nil {
@@ -188,7 +189,7 @@ func TestConvertInterrupted(t *testing.T) {
 // TestConvertRefused checks which nodes cannot be converted in place, and that they are
 // not changed.
 func TestConvertRefused(t *testing.T) {
-	s, recent := memstore.New(), memstore.New()
+	s, recent := memtest.New(), memtest.New()
 	trees.Tree(t, recent, "")
 	trees.Archive(t, s, "old")
 	before := trees.Values(t, s, "")
@@ -226,13 +227,13 @@ func TestConvertRefused(t *testing.T) {
 // TestConvertChanged changes a document during the conversion: the new documents are
 // removed.
 func TestConvertChanged(t *testing.T) {
-	left := memstore.New()
+	left := memtest.New()
 	trees.Archive(t, left, "")
 	changed := false
 	s := stepping.Conditional(left, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 		if op.Key.String() == "zarr.json" && strings.HasPrefix(op.Name, "Put") && !changed {
 			changed = true
-			_, err := left.Write(ctx, store.Put(store.MustKey("plain/.zattrs"), []byte(`{"new":1}`)), store.Flush)
+			_, err := store.Write(ctx, left, store.Put(store.MustKey("plain/.zattrs"), []byte(`{"new":1}`)), store.Flush)
 			return err
 		}
 		return nil
@@ -259,7 +260,7 @@ func TestConvertTo(t *testing.T) {
 		"old to new": {trees.Archive, 3, ""}, "old to old": {trees.Archive, 2, ""},
 		"new to old": {trees.Arrays, 2, "listed shards"}, "new to new": {trees.Arrays, 3, ""},
 	} {
-		src, dst := memstore.New(), memstore.New()
+		src, dst := memtest.New(), memtest.New()
 		c.build(t, src, "x")
 		want := content(t, src, "x", 0)
 		plan, err := convert.ConvertTo(t.Context(), zarr.At(src, "x"), zarr.At(dst, "in/y"), c.to, &convert.Options{DryRun: true})
@@ -298,13 +299,13 @@ func TestConvertTo(t *testing.T) {
 // nothing of the node is visible, or all of it.
 func TestConvertToStopped(t *testing.T) {
 	racing.Skip(t)
-	src := memstore.New()
+	src := memtest.New()
 	trees.Arrays(t, src, "x")
 	want := content(t, src, "x", 0)
 	stop := errors.New("stopped")
 	visible, points := 0, 0
 	for k := 0; ; k++ {
-		left, n := memstore.New(), 0
+		left, n := memtest.New(), 0
 		dst := stepping.Conditional(left, stepping.Hooks{Before: func(context.Context, stepping.Op) error {
 			if n++; n > k {
 				return stop
@@ -358,7 +359,7 @@ func ExampleConvert() {
 // TestConvertFieldOrders converts structs of format 2 whose fields have different byte
 // orders. They stay in format 2, or are encoded again with their other codecs.
 func TestConvertFieldOrders(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	c, err := crc32c.New(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -372,7 +373,7 @@ func TestConvertFieldOrders(t *testing.T) {
 			`"filters":null,"compressor":{"id":"crc32c","location":"end"}}`,
 		"a/0": string(checked),
 	} {
-		if _, err := s.Write(t.Context(), store.Put(store.MustKey(key), []byte(value)), store.Flush); err != nil {
+		if _, err := store.Write(t.Context(), s, store.Put(store.MustKey(key), []byte(value)), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -416,7 +417,7 @@ func TestConvertFrom(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer s.Close()
+		defer store.Close(s)
 		build(t, s, "")
 		g, err := zarr.At(s, "").OpenGroup(t.Context(), &zarr.Options{Write: true})
 		if err == nil {
@@ -427,7 +428,7 @@ func TestConvertFrom(t *testing.T) {
 		}
 		server := httptest.NewServer(http.FileServer(http.Dir(dir)))
 		defer server.Close()
-		dst := memstore.New()
+		dst := memtest.New()
 		if _, err := convert.ConvertTo(t.Context(), trees.Locate(t, server.URL+"/x.zarr", store.ReadOnly), zarr.At(dst, "y"), to, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -446,7 +447,7 @@ func TestConvertLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	defer store.Close(s)
 	trees.Archive(t, s, "g")
 	trees.Archive(t, s, "beside")
 	for name, target := range map[string]string{"g/a": "plain", "g/z": "deep", "g/y1": "../beside/deep", "g/y2": "../beside/deep"} {

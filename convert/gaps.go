@@ -141,7 +141,7 @@ func (g *gaps) chunk(ctx context.Context, doc *metadata.Array, elem []byte, opt 
 	}
 	s := memstore.New()
 	for _, d := range list {
-		if _, err := s.Write(ctx, store.Put(store.MustKey(d.name), d.bytes), store.Flush); err != nil {
+		if _, err := store.Write(ctx, s, store.Put(store.MustKey(d.name), d.bytes), store.Flush); err != nil {
 			return nil, err
 		}
 	}

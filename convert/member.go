@@ -386,7 +386,7 @@ func openable(ctx context.Context, n metadata.Node, opt *zarr.Options) error {
 		return err
 	}
 	for _, d := range documents {
-		if _, err := s.Write(ctx, store.Put(store.MustKey(d.name), d.bytes), store.Flush); err != nil {
+		if _, err := store.Write(ctx, s, store.Put(store.MustKey(d.name), d.bytes), store.Flush); err != nil {
 			return err
 		}
 	}

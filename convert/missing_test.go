@@ -15,12 +15,12 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/test/trees"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // TestConvertMissing converts single arrays. The definition of missing values is
@@ -95,13 +95,13 @@ func TestConvertMissing(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := memstore.New()
+			s := memtest.New()
 			if c.attributes == "" {
 				c.attributes = "{}"
 			}
 			document := fmt.Sprintf(`{"zarr_format":2,"shape":[4],"chunks":[2],"dtype":%s,"fill_value":%s,"order":"C","filters":null,"compressor":null}`, c.descr, c.fill)
 			for key, text := range map[string]string{".zarray": document, ".zattrs": named(t, c.attributes, `["x"]`)} {
-				if _, err := s.Write(t.Context(), store.Put(store.MustKey(key), []byte(text)), store.Flush); err != nil {
+				if _, err := store.Write(t.Context(), s, store.Put(store.MustKey(key), []byte(text)), store.Flush); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -175,13 +175,13 @@ func TestConvertNoMask(t *testing.T) {
 		"own attribute": {"0", image, `{"_FillValue":9}`},
 	} {
 		for _, inPlace := range []bool{true, false} {
-			s := memstore.New()
+			s := memtest.New()
 			document := `{"zarr_format":2,"shape":[4],"chunks":[2],"dtype":"|u1","fill_value":0,"order":"C","filters":null,"compressor":null,"dimension_separator":"/"}`
 			for key, text := range map[string]string{
 				"g/.zgroup": `{"zarr_format":2}`, "g/.zattrs": c.group, "g/s/.zgroup": `{"zarr_format":2}`,
 				"g/" + c.path + "/.zarray": document, "g/" + c.path + "/.zattrs": c.attributes,
 			} {
-				if _, err := s.Write(t.Context(), store.Put(store.MustKey(key), []byte(text)), store.Flush); err != nil {
+				if _, err := store.Write(t.Context(), s, store.Put(store.MustKey(key), []byte(text)), store.Flush); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -193,7 +193,7 @@ func TestConvertNoMask(t *testing.T) {
 					done, err = convert.Convert(t.Context(), zarr.At(s, "g"), to, nil)
 				} else {
 					from := s
-					s = memstore.New()
+					s = memtest.New()
 					done, err = convert.ConvertTo(t.Context(), zarr.At(from, "g"), zarr.At(s, "g"), to, nil)
 				}
 				if err != nil {
@@ -240,7 +240,7 @@ const filledChunks = 3 + 3 + 4 + 1
 // not change.
 func TestConvertFills(t *testing.T) {
 	for _, inPlace := range []bool{true, false} {
-		src, keys := memstore.New(), metadata.V2Slash
+		src, keys := memtest.New(), metadata.V2Slash
 		dst, path := store.Store(src), "g"
 		if !inPlace {
 			keys, dst, path = metadata.DefaultDot, trees.Directory(t), "other/h"
@@ -292,7 +292,7 @@ func TestConvertFillsStopped(t *testing.T) {
 	stop := errors.New("stopped")
 	points := 0
 	for k := 0; ; k++ {
-		left := memstore.New()
+		left := memtest.New()
 		trees.Sparse(t, left, "", metadata.V2Dot)
 		want, n := content(t, left, "", 0), 0
 		s := stepping.Conditional(left, stepping.Hooks{Before: func(context.Context, stepping.Op) error {
@@ -326,7 +326,7 @@ func TestConvertFillsStopped(t *testing.T) {
 
 // TestConvertFillsRaced writes a chunk while the missing ones are stored: it stays.
 func TestConvertFillsRaced(t *testing.T) {
-	left := memstore.New()
+	left := memtest.New()
 	trees.Sparse(t, left, "", metadata.V2Dot)
 	written := false
 	s := stepping.Conditional(left, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
@@ -352,14 +352,14 @@ func TestConvertFillsRaced(t *testing.T) {
 // TestConvertManyMissing converts an array with more missing chunks than are stored by
 // default.
 func TestConvertManyMissing(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	spec := zarr.Spec{Shape: []int64{20_002}, Chunks: []grid.Cut{grid.Every(2)}, Type: dtype.Int8, DimensionNames: []string{"x"}, KeyEncoding: metadata.V2Dot}
 	a, err := zarr.At(s, "").CreateArray(t.Context(), spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := trees.Values(t, s, "")
-	taken := memstore.New() // no question about chunks for a place that is not free
+	taken := memtest.New() // no question about chunks for a place that is not free
 	if _, err := zarr.At(taken, "").CreateGroup(t.Context(), nil, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -371,7 +371,7 @@ func TestConvertManyMissing(t *testing.T) {
 			return convert.Convert(t.Context(), a.Location(), 2, o)
 		},
 		"elsewhere": func(o *convert.Options) (convert.Conversion, error) {
-			return convert.ConvertTo(t.Context(), a.Location(), zarr.At(memstore.New(), ""), 2, o)
+			return convert.ConvertTo(t.Context(), a.Location(), zarr.At(memtest.New(), ""), 2, o)
 		},
 	}
 	for _, name := range []string{"elsewhere", "in place"} {

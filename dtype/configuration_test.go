@@ -140,8 +140,8 @@ func TestFields(t *testing.T) {
 	for _, f := range typ.Fields() {
 		offsets = append(offsets, f.Offset)
 	}
-	if fmt.Sprint(offsets, typ.Size(), typ.Unit(), typ.Ordered(), typ.hasBool(), typ.Small(), in.hasBool()) != "[0 2 11] 12 0 true true true false" {
-		t.Error(offsets, typ.Size(), typ.Unit(), typ.Ordered(), typ.hasBool(), typ.Small(), in.hasBool())
+	if fmt.Sprint(offsets, typ.Size(), typ.Unit(), typ.Ordered(), typ.hasBool(), typ.small(), in.hasBool()) != "[0 2 11] 12 0 true true true false" {
+		t.Error(offsets, typ.Size(), typ.Unit(), typ.Ordered(), typ.hasBool(), typ.small(), in.hasBool())
 	}
 	if f, ok := typ.Field("in"); !ok || f.Type != in || f.Offset != 2 {
 		t.Errorf("%+v", f)

@@ -331,24 +331,6 @@ func (t Type) SetText(elem []byte, text string) bool {
 	return true
 }
 
-// AppendWord appends the text of an element of fixed length without its padding.
-// Null-terminated bytes need not be valid text.
-func (t Type) AppendWord(dst, elem []byte) []byte {
-	if t.kind == KindUTF32 {
-		return appendUTF8(dst, elem)
-	}
-	return append(dst, t.trimPadding(elem)...)
-}
-
-// trimPadding returns an element without its padding, the zeros at the end of
-// null-terminated bytes. Elements of other types are returned unchanged.
-func (t Type) trimPadding(elem []byte) []byte {
-	if t.kind == KindTerminated {
-		return trimZeros(elem)
-	}
-	return elem
-}
-
 // appendUTF8 appends an element of fixed-length text without its padding. Invalid code
 // points become the replacement character.
 func appendUTF8(dst, elem []byte) []byte {

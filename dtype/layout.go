@@ -104,14 +104,12 @@ func swapEvery(b []byte, unit, step int) {
 // Ordered reports whether the elements of t depend on the byte order.
 func (t Type) Ordered() bool { return t.unit > 1 || t.unit == 0 && t.anyField(Type.Ordered) }
 
-// Small reports whether the bytes of an element have unused bits. This is so for integers
-// and floats of fewer than 8 bits, and for structs with such fields. In memory, unused
-// bits repeat the sign of an integer and are 0 in a float.
-func (t Type) Small() bool {
+// small reports whether the bytes of an element have unused bits; see [Type.Normalize].
+func (t Type) small() bool {
 	if t.kind != KindStruct {
 		return t.Bits() > 0 && t.Bits() < 8
 	}
-	return t.anyField(Type.Small)
+	return t.anyField(Type.small)
 }
 
 // hasBool reports whether t is bool or a struct with a bool field, so that some bytes are
@@ -119,16 +117,17 @@ func (t Type) Small() bool {
 func (t Type) hasBool() bool { return t.kind == KindBool || t.anyField(Type.hasBool) }
 
 // Normalize sets the unused bits of consecutive elements to the values that they have in
-// memory; see small.
+// memory: they repeat the sign of an integer and are 0 in a float. Integers and floats of
+// fewer than 8 bits have such bits, and structs with such fields.
 func (t Type) Normalize(elems []byte) {
 	switch {
 	case t.kind == KindStruct:
 		for f := range t.eachField() {
-			for at := f.Offset; f.Type.Small() && at < len(elems); at += t.size {
+			for at := f.Offset; f.Type.small() && at < len(elems); at += t.size {
 				f.Type.Normalize(elems[at : at+f.Type.size])
 			}
 		}
-	case t.Small():
+	case t.small():
 		unused := 8 - t.Bits()
 		if t.kind == KindInt {
 			for i, b := range elems {

@@ -46,7 +46,7 @@ func (t Type) Check(elems []byte) error {
 			}
 		}
 	case KindInt, KindUint, KindFloat, KindComplex:
-		if t.Small() {
+		if t.small() {
 			return t.checkSmall(elems)
 		}
 	case KindString:

@@ -15,18 +15,18 @@ import (
 	"varve.dev/zarr/filter"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // wide is a table of 40,000 hours of 1,000 places: 160 MB, in chunks of a thousand hours.
-func wide(b *testing.B, codecs []metadata.Extension) *memstore.Store {
+func wide(b *testing.B, codecs []metadata.Extension) memtest.Store {
 	b.Helper()
 	const rows, places = 40_000, 1_000
-	s := memstore.New()
+	s := memtest.New()
 	hours, values := make([]int64, rows), make([]float32, rows*places)
 	for i := range hours {
 		hours[i] = int64(i)
@@ -63,7 +63,7 @@ func BenchmarkFilter(b *testing.B) {
 		} {
 			b.Run(fmt.Sprintf("%s/%s/filter", name, c.what), func(b *testing.B) {
 				for b.Loop() {
-					if _, err := filter.Do(b.Context(), zarr.At(s, "t"), zarr.At(discarding{memstore.New()}, "u"), c.request, nil); err != nil {
+					if _, err := filter.Do(b.Context(), zarr.At(s, "t"), zarr.At(discarding{memtest.New()}, "u"), c.request, nil); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -90,7 +90,7 @@ func BenchmarkFilter(b *testing.B) {
 // interrupted filter has stored and recorded all of them already.
 func BenchmarkResumed(b *testing.B) {
 	const rows = 20_000
-	s, stop := memstore.New(), errors.New("stopped")
+	s, stop := memtest.New(), errors.New("stopped")
 	spec := zarr.Spec{Shape: []int64{rows, 16}, Type: dtype.Int32, Chunks: grid.Chunks(1, 16), Codecs: fixture.Plain(), DimensionNames: []string{"row", "x"}}
 	if err := put(b.Context(), zarr.At(s, "v"), spec, fixture.Numbers(1, rows*16)); err != nil {
 		b.Fatal(err)
@@ -99,7 +99,7 @@ func BenchmarkResumed(b *testing.B) {
 	for i := range request.Mask {
 		request.Mask[i] = i > 0
 	}
-	unfinished := func(to *memstore.Store) store.Store {
+	unfinished := func(to memtest.Store) store.Store {
 		return stepping.Conditional(to, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 			if op.Name == "Delete" && strings.Contains(op.Key.String(), "__varve/filter/") {
 				return stop
@@ -107,7 +107,7 @@ func BenchmarkResumed(b *testing.B) {
 			return nil
 		}})
 	}
-	run := func(to *memstore.Store, resumed int64) {
+	run := func(to memtest.Store, resumed int64) {
 		report, err := filter.Do(b.Context(), zarr.At(s, "v"), zarr.At(unfinished(to), "w"), request, nil)
 		if !errors.Is(err, stop) || report.Resumed != resumed {
 			b.Fatalf("%d chunks were resumed: %v", report.Resumed, err)
@@ -115,11 +115,11 @@ func BenchmarkResumed(b *testing.B) {
 	}
 	b.Run("anew", func(b *testing.B) {
 		for b.Loop() {
-			run(memstore.New(), 0)
+			run(memtest.New(), 0)
 		}
 	})
 	b.Run("resumed", func(b *testing.B) {
-		to := memstore.New()
+		to := memtest.New()
 		run(to, 0)
 		for b.Loop() {
 			run(to, rows-1)
@@ -146,7 +146,7 @@ func between(b *testing.B) filter.Request {
 }
 
 // readFor reads what a filter has to read.
-func readFor(ctx context.Context, s *memstore.Store, cuts [][2]int64, whole [2]int64) error {
+func readFor(ctx context.Context, s memtest.Store, cuts [][2]int64, whole [2]int64) error {
 	a, err := zarr.At(s, "t/time").OpenArray(ctx, nil)
 	if err != nil {
 		return err
@@ -190,5 +190,5 @@ func writeFor(ctx context.Context, codecs []metadata.Extension, cuts [][2]int64)
 		rows += 500 * (cut[1] - cut[0])
 	}
 	s := zarr.Spec{Shape: []int64{rows, 1000}, Type: dtype.Float32, Chunks: grid.Chunks(500, 1000), Codecs: codecs}
-	return put(ctx, zarr.At(discarding{memstore.New()}, "u"), s, kept[:rows*1000])
+	return put(ctx, zarr.At(discarding{memtest.New()}, "u"), s, kept[:rows*1000])
 }

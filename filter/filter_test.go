@@ -20,12 +20,12 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/transfer"
 )
 
@@ -92,7 +92,7 @@ const where = `time >= 2020-01-01 and station == "K12"`
 // keeps chunks of any length. Chunks that are kept whole are copied, and those that are
 // dropped are not even asked for.
 func TestFilteredTable(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	src, dst := zarr.At(s, "all"), zarr.At(s, "some")
 	stations(t, src)
 	requests, decoded := map[string]int{}, map[string]int64{}
@@ -185,7 +185,7 @@ func TestFilteredTable(t *testing.T) {
 // TestKeepNothingAndAll: the axis has no elements, or all of them.
 func TestKeepNothingAndAll(t *testing.T) {
 	for text, n := range map[string]int64{"time > 2031": 0, "time > 1999": 60} {
-		s := memstore.New()
+		s := memtest.New()
 		stations(t, zarr.At(s, "all"))
 		report, err := filter.Do(t.Context(), zarr.At(s, "all"), zarr.At(s, "some"), parsed(t, text), nil)
 		if err != nil || report.Kept != n || report.Encoded != 0 || report.Copied != 24*n/60 || report.Others.Values != 1 {
@@ -204,7 +204,7 @@ func TestKeepNothingAndAll(t *testing.T) {
 
 // TestFilterArray filters one array of a group by its neighbours.
 func TestFilterArray(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	stations(t, zarr.At(s, "all"))
 	if _, err := filter.Do(t.Context(), zarr.At(s, "all/station"), zarr.At(s, "some"), parsed(t, "time <= 2019-12-03"), nil); err != nil {
 		t.Fatal(err)
@@ -228,7 +228,7 @@ func TestFilterArray(t *testing.T) {
 
 // TestFilterRefuses checks errors about requests.
 func TestFilterRefuses(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	src := zarr.At(s, "all")
 	stations(t, src)
 	put := func(name string, shape []int64, names ...string) {
@@ -272,7 +272,7 @@ func TestFilterRefuses(t *testing.T) {
 
 // TestFilterReplaces checks what is at the destination.
 func TestFilterReplaces(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	src, dst := zarr.At(s, "all"), zarr.At(s, "some")
 	stations(t, src)
 	for i, text := range []string{"time < 2020", where} {
@@ -300,9 +300,9 @@ func TestFilterReplaces(t *testing.T) {
 // whatever the first one left.
 func TestStoppedFilter(t *testing.T) {
 	racing.Skip(t) // it takes long; TestFilterModel has the same goroutines
-	src := zarr.At(memstore.New(), "all")
+	src := zarr.At(memtest.New(), "all")
 	stations(t, src)
-	want := memstore.New()
+	want := memtest.New()
 	if _, err := filter.Do(t.Context(), src, zarr.At(want, "b"), parsed(t, where), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +360,7 @@ func sameNodes(ctx context.Context, a, b *zarr.Location) error {
 }
 
 // hooked returns a store that calls do before the first chunk of the result is written.
-func hooked(s *memstore.Store, do func() error) store.Store {
+func hooked(s memtest.Store, do func() error) store.Store {
 	var once sync.Once
 	return stepping.Conditional(s, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) (err error) {
 		if strings.HasPrefix(op.Key.String(), "some/") && strings.Contains(op.Key.String(), "/c/") {
@@ -373,30 +373,30 @@ func hooked(s *memstore.Store, do func() error) store.Store {
 // TestFilterMeanwhile changes the source while it is filtered. Growth does not matter;
 // everything else is a conflict, and leaves nothing to see.
 func TestFilterMeanwhile(t *testing.T) {
-	temp := func(s *memstore.Store) (*zarr.Array, error) {
+	temp := func(s memtest.Store) (*zarr.Array, error) {
 		return zarr.At(s, "all/temp").OpenArray(context.Background(), &zarr.Options{Write: true})
 	}
-	for name, change := range map[string]func(s *memstore.Store) error{
-		"growth": func(s *memstore.Store) error {
+	for name, change := range map[string]func(s memtest.Store) error{
+		"growth": func(s memtest.Store) error {
 			g, err := zarr.At(s, "all").OpenGroup(context.Background(), &zarr.Options{Write: true})
 			if err != nil {
 				return err
 			}
 			return g.Append(context.Background(), zarr.Add("time", 0, []int32{60}, nil), zarr.Add("station", 0, []string{"K12"}, nil), zarr.Add("temp", 0, []float32{1, 2, 3, 4}, nil))
 		},
-		"shrink": func(s *memstore.Store) error {
+		"shrink": func(s memtest.Store) error {
 			a, err := temp(s)
 			if err != nil {
 				return err
 			}
 			return a.Resize(context.Background(), []int64{55, 4}, nil)
 		},
-		"replacement": func(s *memstore.Store) error {
+		"replacement": func(s memtest.Store) error {
 			spec := zarr.Spec{Shape: []int64{60, 4}, Type: dtype.Float64, DimensionNames: []string{"time", "depth"}}
 			_, err := zarr.At(s, "all/temp").CreateArray(context.Background(), spec, &zarr.CreateOptions{Overwrite: true})
 			return err
 		},
-		"other codecs": func(s *memstore.Store) error {
+		"other codecs": func(s memtest.Store) error {
 			a, err := temp(s)
 			if err != nil {
 				return err
@@ -406,7 +406,7 @@ func TestFilterMeanwhile(t *testing.T) {
 			_, err = zarr.At(s, "all/temp").CreateArray(context.Background(), spec, &zarr.CreateOptions{Overwrite: true})
 			return err
 		},
-		"attributes of the group": func(s *memstore.Store) error {
+		"attributes of the group": func(s memtest.Store) error {
 			g, err := zarr.At(s, "all").OpenGroup(context.Background(), &zarr.Options{Write: true})
 			if err != nil {
 				return err
@@ -415,7 +415,7 @@ func TestFilterMeanwhile(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := memstore.New()
+			s := memtest.New()
 			stations(t, zarr.At(s, "all"))
 			h := hooked(s, func() error { return change(s) })
 			_, err := filter.Do(t.Context(), zarr.At(h, "all"), zarr.At(h, "some"), parsed(t, where), nil)
@@ -441,7 +441,7 @@ func TestFilterMeanwhile(t *testing.T) {
 func TestFilterFaults(t *testing.T) {
 	failed := errors.New("no answer")
 	for n := 0; ; n++ {
-		s := memstore.New()
+		s := memtest.New()
 		stations(t, zarr.At(s, "all"))
 		var mu sync.Mutex
 		count, hit := 0, false
@@ -478,7 +478,7 @@ func TestFilterFaults(t *testing.T) {
 func TestFilterMemory(t *testing.T) {
 	racing.Skip(t) // the detector takes memory, too
 	const rows = 8 << 20
-	s := memstore.New()
+	s := memtest.New()
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), zarr.Spec{Shape: []int64{rows}, Type: dtype.Int64, Chunks: grid.Chunks(1 << 14), DimensionNames: []string{"a"}}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -501,7 +501,7 @@ func TestFilterMemory(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(5)) // the table itself is in memory, too
 	used := fixture.LeastMiB(18, func() float64 {
 		return fixture.HeapMiB(func() {
-			if _, err := filter.Do(t.Context(), zarr.At(s, "a"), zarr.At(discarding{memstore.New()}, "b"), r, &filter.Options{Memory: 4 << 20}); err != nil {
+			if _, err := filter.Do(t.Context(), zarr.At(s, "a"), zarr.At(discarding{memtest.New()}, "b"), r, &filter.Options{Memory: 4 << 20}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -527,7 +527,7 @@ func (d discarding) Write(ctx context.Context, c store.Change, how store.Durabil
 // TestPaddedChunks checks what looks like a whole chunk and is none: its last rows lie
 // beyond the extent, or its rows end there along another axis.
 func TestPaddedChunks(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	bounded, err := grid.New([]int64{4, 5}, grid.EveryTrimmed(2), grid.EveryTrimmed(3))
 	if err != nil {
 		t.Fatal(err)
@@ -560,7 +560,7 @@ func TestPaddedChunks(t *testing.T) {
 // in one.
 func TestFilterLongText(t *testing.T) {
 	for _, chunk := range []int64{4, 64} {
-		s, words, mask, want := memstore.New(), make([]string, 64), make([]bool, 64), []string{}
+		s, words, mask, want := memtest.New(), make([]string, 64), make([]bool, 64), []string{}
 		for i := range words {
 			words[i] = strings.Repeat(string(rune('a'+i%26)), 1000+i)
 			if mask[i] = i%3 > 0; mask[i] {
@@ -581,7 +581,7 @@ func TestFilterLongText(t *testing.T) {
 }
 
 // unlisted is a store that can only be read, by key, as a web server.
-type unlisted struct{ s *memstore.Store }
+type unlisted struct{ s memtest.Store }
 
 func (u unlisted) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	return u.s.Get(ctx, key, q, dst)
@@ -589,12 +589,12 @@ func (u unlisted) Get(ctx context.Context, key store.Key, q store.Request, dst [
 
 // TestFilterUnlisted filters a table of a store that cannot be listed.
 func TestFilterUnlisted(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	stations(t, zarr.At(s, "all"))
 	if _, err := filter.Do(t.Context(), zarr.At(s, "all"), zarr.At(s, "some"), parsed(t, where), nil); err != nil {
 		t.Fatal(err)
 	}
-	to := zarr.At(memstore.New(), "")
+	to := zarr.At(memtest.New(), "")
 	report, err := filter.Do(t.Context(), zarr.At(unlisted{s}, "all"), to, parsed(t, where), nil)
 	if err != nil || report.Copied != 4 || report.Encoded != 4 {
 		t.Fatalf("%+v, %v", report, err)
@@ -606,7 +606,7 @@ func TestFilterUnlisted(t *testing.T) {
 
 // TestFilterUnknown copies arrays that cannot be opened, unless they have the dimension.
 func TestFilterUnknown(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	stations(t, zarr.At(s, "all"))
 	unknown := func(name string) string {
 		return `{"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "int8", "fill_value": 0, "dimension_names": ["` + name + `"], "codecs": [{"name": "acme"}],

@@ -37,7 +37,7 @@ func (w *work) recordsOf() string { return recordsDir + "/" + w.id }
 // has a place and its listings have versions, and the destination can be listed and stays
 // after a failure.
 func (w *work) isResumable() bool {
-	if _, archive := store.Driver(w.to).(*zipstore.Archive); archive {
+	if zipstore.IsNew(w.to) {
 		return false // it is discarded as a whole
 	}
 	// Two stores in memory may have the same versions.

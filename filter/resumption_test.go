@@ -17,11 +17,11 @@ import (
 	"varve.dev/zarr/filter"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/transfer"
 )
 
@@ -103,7 +103,7 @@ func keysOf(t *testing.T, s store.Store, path string) (keys []string) {
 }
 
 // placed is a store that another process could open, too.
-type located struct{ *memstore.Store }
+type located struct{ memtest.Store }
 
 func (located) Traits() store.Traits { return store.Traits{Place: "memory://test"} }
 
@@ -141,7 +141,7 @@ func (i interrupted) resume(t *testing.T, label string, m sourceChange) *filter.
 	if m.where != "" {
 		where = m.where
 	}
-	want := memstore.New()
+	want := memtest.New()
 	if _, err := filter.Do(t.Context(), zarr.At(i.src, "all"), zarr.At(want, "b"), parsed(t, where), nil); err != nil {
 		t.Fatalf("%s: %v", label, err)
 	}
@@ -210,7 +210,7 @@ type onDisk struct {
 // was complete before.
 func stopped(t *testing.T, n int64) (i onDisk, done bool) {
 	t.Helper()
-	i.src, i.disk = located{memstore.New()}, vfs.NewDisk()
+	i.src, i.disk = located{memtest.New()}, vfs.NewDisk()
 	i.to = func() store.Store { return fixture.FileStore(i.disk) }
 	stations(t, zarr.At(i.src, "all"))
 	if _, err := zarr.At(i.to(), "").CreateGroup(t.Context(), nil, nil); err != nil {
@@ -254,7 +254,7 @@ func TestFilterLostAnswers(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		most := int64(0)
 		for k := int64(0); ; k++ {
-			src, dst := located{memstore.New()}, memstore.New()
+			src, dst := located{memtest.New()}, memtest.New()
 			stations(t, zarr.At(src, "all"))
 			var puts atomic.Int64
 			h, stopped := fixture.StopAt(k, lost)
@@ -287,7 +287,7 @@ func TestFilterLostAnswers(t *testing.T) {
 // the present elements later.
 func TestRecordsAreNotNewer(t *testing.T) {
 	defer filter.ShortRounds(1)()
-	s, stop := located{memstore.New()}, errors.New("stopped")
+	s, stop := located{memtest.New()}, errors.New("stopped")
 	stations(t, zarr.At(s, "all"))
 	var mu sync.Mutex
 	read, changed := false, false
@@ -331,7 +331,7 @@ func TestRecordsAreNotNewer(t *testing.T) {
 // the same documents and versions. Nothing of the first one may stay.
 func TestResumeWithoutPlace(t *testing.T) {
 	defer filter.ShortRounds(1)()
-	dst, stop := memstore.New(), errors.New("stopped")
+	dst, stop := memtest.New(), errors.New("stopped")
 	h := stepping.Conditional(dst, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if op.Name == "Delete" && strings.Contains(op.Key.String(), "__varve/filter") {
 			return stop // all chunks are recorded, if there are records
@@ -341,9 +341,9 @@ func TestResumeWithoutPlace(t *testing.T) {
 		}
 		return nil
 	}})
-	var src [2]*memstore.Store
+	var src [2]memtest.Store
 	for i := range src {
-		src[i] = memstore.New()
+		src[i] = memtest.New()
 		stations(t, zarr.At(src[i], "all"))
 		writeRows(t, src[i], 20, 60, float32(i+1)) // by as many writes
 	}
@@ -354,7 +354,7 @@ func TestResumeWithoutPlace(t *testing.T) {
 	if err != nil || report.Resumed != 0 {
 		t.Fatalf("%+v, %v", report, err)
 	}
-	want := memstore.New()
+	want := memtest.New()
 	if _, err := filter.Do(t.Context(), zarr.At(src[1], "all"), zarr.At(want, "b"), parsed(t, where), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -367,7 +367,7 @@ func TestResumeWithoutPlace(t *testing.T) {
 // rows begins there, and lets it continue then: it must not publish over the other one.
 func TestFilterBeside(t *testing.T) {
 	defer filter.ShortRounds(1)()
-	src, dst, stop := located{memstore.New()}, memstore.New(), errors.New("stopped")
+	src, dst, stop := located{memtest.New()}, memtest.New(), errors.New("stopped")
 	stations(t, zarr.At(src, "all"))
 	const other = `time >= 2020-01-11 and time < 2020-01-21 or time >= 2020-01-01 and time < 2020-01-11 and station == "L7"`
 	var once sync.Once
@@ -394,7 +394,7 @@ func TestFilterBeside(t *testing.T) {
 	if _, err := filter.Do(t.Context(), zarr.At(src, "all"), zarr.At(dst, "b"), parsed(t, other), nil); err != nil {
 		t.Fatal(err)
 	}
-	want := memstore.New()
+	want := memtest.New()
 	if _, err := filter.Do(t.Context(), zarr.At(src, "all"), zarr.At(want, "b"), parsed(t, other), nil); err != nil {
 		t.Fatal(err)
 	}

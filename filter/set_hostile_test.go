@@ -11,12 +11,12 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/filter"
 	"varve.dev/zarr/internal/test/fixture"
-	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/internal/test/memtest"
 )
 
 // claim stores the document of an array of int8 without chunks. members follow those
 // that it must have.
-func claim(t *testing.T, s *memstore.Store, path, shape, codec, members string) {
+func claim(t *testing.T, s memtest.Store, path, shape, codec, members string) {
 	t.Helper()
 	fixture.Put(t, s, path+"/zarr.json", fmt.Sprintf(`{"zarr_format": 3, "node_type": "array", "shape": [%[1]s], "data_type": "int8", "fill_value": 0,
 		"codecs": [{"name": %[2]q}], "chunk_key_encoding": {"name": "default"},
@@ -38,7 +38,7 @@ func TestFilterClaimedSets(t *testing.T) {
 		"sets together":     {"{}", "1200", 3, filter.Request{Mask: make([]bool, 1200), Dimension: "row"}},
 		"offsets":           {`{"encoding-type": "csr_matrix"}`, "1", 1, filter.Request{Mask: []bool{true}}},
 	} {
-		s := memstore.New()
+		s := memtest.New()
 		fixture.Put(t, s, "zarr.json", `{"zarr_format": 3, "node_type": "group", "attributes": `+c.group+`}`)
 		for i := range c.lengths {
 			claim(t, s, fmt.Sprint("row_size", i), c.rows, "bytes", fmt.Sprintf(`, "dimension_names": ["row"], "attributes": {"sample_dimension": "obs%d"}`, i))
@@ -47,7 +47,7 @@ func TestFilterClaimedSets(t *testing.T) {
 			claim(t, s, array, many, "bytes", "")
 		}
 		opt := &filter.Options{Memory: 1 << 17} // of which each 1200 rows of a set take 3/10
-		_, err := filter.Do(t.Context(), zarr.At(s, ""), zarr.At(memstore.New(), "of"), c.request, opt)
+		_, err := filter.Do(t.Context(), zarr.At(s, ""), zarr.At(memtest.New(), "of"), c.request, opt)
 		fixture.Expect(t, err, zarr.ErrLimit, "limit", "Options.Memory")
 		if t.Failed() {
 			t.Fatal(name)
@@ -58,7 +58,7 @@ func TestFilterClaimedSets(t *testing.T) {
 // TestFilterTwoSets filters one of two sets of one group by its own lengths, also if
 // consolidated metadata has only the other set.
 func TestFilterTwoSets(t *testing.T) {
-	ctx, s := t.Context(), memstore.New()
+	ctx, s := t.Context(), memtest.New()
 	g := fixture.Must(zarr.At(s, "g").CreateGroup(ctx, nil, nil))
 	for _, set := range []struct {
 		name    string
@@ -110,13 +110,13 @@ func TestFilterUnopenedSets(t *testing.T) {
 		`{"sample_dimension": "row"}`:   {"odd", "the lengths of rows of elements along row"},
 		`{"instance_dimension": "far"}`: nil,
 	} {
-		s := memstore.New()
+		s := memtest.New()
 		err := put(t.Context(), fixture.Must(zarr.At(s, "").CreateGroup(t.Context(), nil, nil)).At("id"), zarr.Spec{Shape: []int64{3}, Type: dtype.Int64, DimensionNames: []string{"row"}}, []int64{1, 2, 3})
 		if err != nil {
 			t.Fatal(err)
 		}
 		claim(t, s, "odd", "3", "acme", `, "dimension_names": ["event"], "attributes": `+attributes)
-		_, err = filter.Do(t.Context(), zarr.At(s, ""), zarr.At(memstore.New(), "of"), filter.Request{Mask: []bool{true, false, true}, Dimension: "row"}, nil)
+		_, err = filter.Do(t.Context(), zarr.At(s, ""), zarr.At(memtest.New(), "of"), filter.Request{Mask: []bool{true, false, true}, Dimension: "row"}, nil)
 		if words != nil {
 			fixture.Expect(t, err, zarr.ErrUnsupported, "unsupported", words...)
 		} else if err != nil {

@@ -17,10 +17,10 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/ragged"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memstore"
 )
 
 // drift is one row of the model of a ragged set.
@@ -111,7 +111,7 @@ func TestFilteredSets(t *testing.T) {
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 3))
 		rows, sparse, kind := drawnDrifts(r), seed%2 == 0, "csr_matrix"
-		s := memstore.New()
+		s := memtest.New()
 		attributes := map[string]any{}
 		if sparse && seed%4 == 0 {
 			kind = "csc_matrix"
@@ -122,7 +122,7 @@ func TestFilteredSets(t *testing.T) {
 				attributes["shape"] = []int{9, len(rows)}
 			}
 		}
-		from := map[string]*zarr.Location{"own": zarr.At(memstore.New(), ""), "foreign": zarr.At(s, "foreign")}
+		from := map[string]*zarr.Location{"own": zarr.At(memtest.New(), ""), "foreign": zarr.At(s, "foreign")}
 		err := newDrifts(t.Context(), from["own"], r, sparse, rows)
 		if err = errors.Join(err, foreignDrifts(t.Context(), from["foreign"], r, sparse, rows, attributes)); err != nil {
 			t.Fatal(err)
@@ -208,7 +208,7 @@ func sameDrifts(ctx context.Context, at *zarr.Location, sparse bool, want []drif
 
 // TestFilterSetRefuses checks what would leave elements that belong to no row.
 func TestFilterSetRefuses(t *testing.T) {
-	s, ctx := memstore.New(), t.Context()
+	s, ctx := memtest.New(), t.Context()
 	rows := []drift{{1, []float32{1, 2}, []int64{3, 4}}, {2, nil, nil}, {3, []float32{5}, []int64{6}}}
 	if err := foreignDrifts(ctx, zarr.At(s, "set"), rand.New(rand.NewPCG(1, 1)), false, rows, nil); err != nil {
 		t.Fatal(err)
@@ -265,7 +265,7 @@ func TestResumedSets(t *testing.T) {
 	for _, sparse := range []bool{false, true} {
 		resumed := int64(0)
 		for n := int64(0); ; n += 11 {
-			rows, src, disk := drawnDrifts(rand.New(rand.NewPCG(7, 7))), located{memstore.New()}, vfs.NewDisk()
+			rows, src, disk := drawnDrifts(rand.New(rand.NewPCG(7, 7))), located{memtest.New()}, vfs.NewDisk()
 			if err := newDrifts(t.Context(), zarr.At(src, ""), rand.New(rand.NewPCG(8, 8)), sparse, rows); err != nil {
 				t.Fatal(err)
 			}

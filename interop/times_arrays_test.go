@@ -53,7 +53,7 @@ func (b *timeTable) loaded(path string) *zarr.Location {
 		}
 		value, err := fs.ReadFile(dir, name)
 		check(b.T, err)
-		_, err = s.Write(b.Context(), store.Put(store.MustKey(name), value), store.Sync)
+		_, err = store.Write(b.Context(), s, store.Put(store.MustKey(name), value), store.Sync)
 		return err
 	}))
 	return zarr.At(s, "")

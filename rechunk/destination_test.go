@@ -18,21 +18,17 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/filetest"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/store/memstore"
 )
 
 // directory returns a store in a new directory.
-func directory(t *testing.T) *filestore.Store {
-	s, err := filestore.Open(t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	return s
+func directory(t *testing.T) filetest.Store {
+	return filetest.Open(t, t.TempDir())
 }
 
 // TestInto makes new arrays from others, in the same store and in another one, while the
@@ -42,7 +38,7 @@ func TestInto(tt *testing.T) {
 		x := drawTransposed(t)
 		to := x.store
 		if rapid.Bool().Draw(t, "another store") {
-			to = memstore.New()
+			to = memtest.New()
 		} else if rapid.Bool().Draw(t, "a directory") {
 			to = directory(tt)
 		}
@@ -97,7 +93,7 @@ var into int64
 
 // unheld is a store that gathers chunks, and takes none that was held in memory.
 type unheld struct {
-	*filestore.Store
+	filetest.Store
 	gathered *atomic.Int64
 }
 
@@ -134,7 +130,7 @@ func (b unheldBatch) Discard()                     {}
 // work.
 func TestIntoHoldsNoShard(t *testing.T) {
 	opt := rechunk.Options{Memory: 1 << 20}
-	a, err := zarr.At(memstore.New(), "a").CreateArray(t.Context(), fixture.Edges(2, 2, 2, 2, 2, 2, 2), nil)
+	a, err := zarr.At(memtest.New(), "a").CreateArray(t.Context(), fixture.Edges(2, 2, 2, 2, 2, 2, 2), nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, fixture.Numbers(1, 14))
 	}
@@ -166,7 +162,7 @@ func TestIntoHoldsNoShard(t *testing.T) {
 
 // TestIntoRefused checks the places that cannot have a new array.
 func TestIntoRefused(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), fixture.Edges(1, 2, 3), nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, fixture.Numbers(1, 6))
@@ -197,7 +193,7 @@ func TestIntoItself(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { s.Close() })
+		t.Cleanup(func() { store.Close(s) })
 		return s
 	}
 	s := open(dir)
@@ -245,7 +241,7 @@ func keysOf(t *testing.T, s store.Store) func(yield func(string) bool) {
 // TestIntoTaken lets another program make an array at the place meanwhile. Its chunks,
 // other than those with keys of the new array, stay.
 func TestIntoTaken(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), fixture.Edges(1, 2, 3), nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, fixture.Numbers(1, 6))

@@ -12,12 +12,12 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/store/memstore"
 )
 
 // TestFewTasks checks that small chunks are staged together, because every task stores a
@@ -34,7 +34,7 @@ func TestFewTasks(t *testing.T) {
 		// There are few blocks, each of a whole source chunk, so each is a task.
 		{1 << 20, 10, []grid.Cut{grid.Every(100), grid.Every(10)}},
 	} {
-		a, err := zarr.At(memstore.New(), "a").CreateArray(t.Context(), zarr.Spec{
+		a, err := zarr.At(memtest.New(), "a").CreateArray(t.Context(), zarr.Spec{
 			Type: dtype.Uint8, Shape: []int64{100, 100}, Chunks: c.cuts, Codecs: fixture.Plain(),
 		}, nil)
 		if err != nil {
@@ -57,7 +57,7 @@ func TestFewTasks(t *testing.T) {
 
 // counting counts the parts of values that are assembled.
 type counting struct {
-	*memstore.Store
+	memtest.Store
 	mu    sync.Mutex
 	parts []int
 }
@@ -93,7 +93,7 @@ func (b *countingBatch) Write(ctx context.Context, c store.Change) (store.Writte
 // TestShardsAreCopiedInRuns merges shards of many inner chunks. The inner chunks of each
 // keep their order, so each is copied with one request, not one for each inner chunk.
 func TestShardsAreCopiedInRuns(t *testing.T) {
-	s := &counting{Store: memstore.New()}
+	s := &counting{Store: memtest.New()}
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), zarr.Spec{
 		Type: dtype.Uint16, Shape: []int64{12, 16, 16}, Codecs: fixture.Plain(),
 		Chunks: []grid.Cut{grid.Every(1), grid.Every(16), grid.Every(16)}, InnerChunks: []grid.Cut{grid.Every(1), grid.Every(2), grid.Every(4)},
@@ -183,7 +183,7 @@ func BenchmarkTask(b *testing.B) {
 	const tasks = 20_000
 	for b.Loop() {
 		b.StopTimer()
-		m := memstore.New()
+		m := memtest.New()
 		spec := zarr.Spec{
 			Shape: []int64{2 * tasks}, Type: dtype.Uint8, Chunks: []grid.Cut{grid.Every(1)}, Codecs: []metadata.Extension{{Name: "bytes"}},
 		}

@@ -18,16 +18,16 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // meter counts the requests that a plan predicts.
 type meter struct {
-	*memstore.Store
+	memtest.Store
 	mu   sync.Mutex
 	took rechunk.Requests
 	read int64 // bytes
@@ -116,7 +116,7 @@ func (m *meter) reset() { m.took, m.read = rechunk.Requests{}, 0 }
 // TestPlanIsExecuted compares plans with what is done.
 func TestPlanIsExecuted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := &meter{Store: memstore.New()}
+		m := &meter{Store: memtest.New()}
 		shape := []int64{rapid.Int64Range(20, 60).Draw(t, "rows"), rapid.Int64Range(20, 60).Draw(t, "columns")}
 		rows, columns := rapid.Int64Range(1, 8).Draw(t, "from"), rapid.Int64Range(1, 60).Draw(t, "from")
 		kind, memory := rapid.IntRange(0, 3).Draw(t, "request"), 16*4*rapid.Int64Range(15, 300).Draw(t, "elements of a block")
@@ -193,7 +193,7 @@ func TestPlanSparse(t *testing.T) {
 		rows, tall int64
 		do         bool
 	}{{1e15, 1e9, false}, {1e8, 1e4, true}} {
-		a, err := zarr.At(memstore.New(), "a").CreateArray(t.Context(), zarr.Spec{
+		a, err := zarr.At(memtest.New(), "a").CreateArray(t.Context(), zarr.Spec{
 			Type: dtype.Int8, Shape: []int64{c.rows, 4}, Chunks: []grid.Cut{grid.Every(1), grid.Every(4)}, Codecs: fixture.Packed(),
 		}, nil)
 		if err != nil {
@@ -224,13 +224,13 @@ func TestPlanSparse(t *testing.T) {
 
 // small is a store with little room.
 type small struct {
-	*memstore.Store
+	memtest.Store
 	store.Directories
 	room store.Room
 }
 
 func newSmall() *small {
-	m := memstore.New()
+	m := memtest.New()
 	return &small{Store: m, Directories: store.DirectoriesOf(m)}
 }
 
@@ -314,7 +314,7 @@ func TestSpace(t *testing.T) {
 
 // TestUnpackedBytes predicts the bytes that chunks take from shards.
 func TestUnpackedBytes(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	spec := zarr.Spec{Type: dtype.Int32, Shape: []int64{60}, Chunks: []grid.Cut{grid.Every(30)}, InnerChunks: []grid.Cut{grid.Every(5)}}
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
 	if err == nil {
@@ -334,7 +334,7 @@ func TestUnpackedBytes(t *testing.T) {
 
 // TestState compares an array with the one that a plan was made from.
 func TestState(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	a, request := rows(t, s)
 	opt := rechunk.Options{Memory: 4 * 4 * 16}.PlanStages(1)
 	check := func(plan *rechunk.Plan, want string) {

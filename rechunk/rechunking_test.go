@@ -117,7 +117,7 @@ func TestKeysRefused(t *testing.T) {
 	s = memstore.New()
 	three, err := zarr.At(s, "three").CreateArray(t.Context(), fixture.Edges(1, 2), nil)
 	if err == nil {
-		_, err = s.Write(t.Context(), store.Put(store.MustKey("three/0"), []byte("of another program")), store.Sync)
+		_, err = store.Write(t.Context(), s, store.Put(store.MustKey("three/0"), []byte("of another program")), store.Sync)
 	}
 	if err != nil {
 		t.Fatal(err)

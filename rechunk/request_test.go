@@ -50,6 +50,7 @@ func TestRequestNil(t *testing.T) {
 	for name, call := range map[string]func() error{
 		"Do":         func() error { _, err := Do(ctx, a, nil, nil); return err },
 		"DoAll":      func() error { _, err := DoAll(ctx, []Part{{Array: a}}, nil); return err },
+		"no array":   func() error { _, err := DoAll(ctx, []Part{{}}, nil); return err },
 		"NewPlan":    func() error { _, err := NewPlan(ctx, a, nil, nil); return err },
 		"NewPlans":   func() error { _, err := NewPlans(ctx, []Part{{Array: a}}, nil); return err },
 		"Needed":     func() error { _, err := Needed(ctx, a, nil, nil); return err },

@@ -20,11 +20,11 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // transposed is an array whose present chunks lie across the wanted ones, and what it
@@ -46,7 +46,7 @@ func seeded(t *rapid.T) *rand.Rand { return rand.New(rand.NewPCG(rapid.Uint64().
 // drawTransposed draws an array of rank 2 with thin chunks along one axis, to be cut into
 // thin chunks along the other one.
 func drawTransposed(t *rapid.T) *transposed {
-	x := &transposed{store: memstore.New(), rand: seeded(t)}
+	x := &transposed{store: memtest.New(), rand: seeded(t)}
 	x.shape = []int64{rapid.Int64Range(8, 80).Draw(t, "rows"), rapid.Int64Range(8, 80).Draw(t, "columns")}
 	x.thick = rapid.Int64Range(1, 3).Draw(t, "thickness")
 	thin := func(axis int, label string) []grid.Cut {
@@ -241,7 +241,7 @@ func renamed(t *testing.T, a *zarr.Array, number int) {
 // crashAt stops a rechunk at its operation number at. It returns false if there are
 // fewer. The result is a new array, or replaces the grid if into is empty.
 func crashAt(t *testing.T, at int, end func(*stepping.Stepper) bool, into string) bool {
-	inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
+	inner := stepping.Conditional(memtest.New(), stepping.Hooks{})
 	want := fixture.Numbers(1, 64)
 	_, request := rows(t, inner)
 	do := func(s store.Store, takeOver bool) (*zarr.Array, *rechunk.Options, error) {
@@ -334,7 +334,7 @@ func crashAt(t *testing.T, at int, end func(*stepping.Stepper) bool, into string
 // TestScratchOfErasedChunk erases a chunk of the source after its scratch was made. The
 // scratch is still stored, but nothing may read it.
 func TestScratchOfErasedChunk(t *testing.T) {
-	s := stepping.Conditional(memstore.New(), stepping.Hooks{})
+	s := stepping.Conditional(memtest.New(), stepping.Hooks{})
 	_, request := rows(t, s)
 	opt := rechunk.Options{Memory: 4 * 4 * 16}.PlanStages(1)
 	stage := func(n int) {
@@ -367,7 +367,7 @@ func TestScratchOfErasedChunk(t *testing.T) {
 // write, replace an object of another process that has read it afterwards, before that
 // one looks at the version of its object.
 func TestTwoProcessesMakeOneObject(t *testing.T) {
-	inner := memstore.New()
+	inner := memtest.New()
 	s := stepping.Conditional(inner, stepping.Hooks{})
 	_, request := rows(t, s)
 	opt := rechunk.Options{Memory: 4 * 4 * 16}.PlanStages(1)
@@ -430,7 +430,7 @@ func TestTwoProcessesMakeOneObject(t *testing.T) {
 func TestClaimAppears(t *testing.T) {
 	for _, what := range []string{"do", "abandon"} {
 		t.Run(what, func(t *testing.T) {
-			inner := memstore.New()
+			inner := memtest.New()
 			plain := stepping.Conditional(inner, stepping.Hooks{})
 			_, request := rows(t, plain)
 			opt := rechunk.Options{Memory: 4 * 4 * 16}.PlanStages(1)
@@ -473,7 +473,7 @@ func TestClaimAppears(t *testing.T) {
 // has. Neither leaves a claim, which would block other rechunks.
 func TestRefusedLeavesNothing(t *testing.T) {
 	for _, into := range []string{"", "b"} {
-		s := memstore.New()
+		s := memtest.New()
 		a, request := rows(t, s)
 		opt := rechunk.Options{Memory: 4 * 4 * 16}.PlanStages(1)
 		if into != "" {
@@ -493,7 +493,7 @@ func TestRefusedLeavesNothing(t *testing.T) {
 
 // TestPlanLooksAtDestination plans a new array where something is.
 func TestPlanLooksAtDestination(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	a, request := rows(t, s)
 	if _, err := zarr.At(s, "g").CreateGroup(t.Context(), nil, nil); err != nil {
 		t.Fatal(err)

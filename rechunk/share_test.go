@@ -19,10 +19,10 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // process opens the array as another process would.
@@ -39,7 +39,7 @@ func process(t *rapid.T, s store.Store) *zarr.Array {
 func TestShares(tt *testing.T) {
 	rapid.Check(tt, func(t *rapid.T) {
 		x := drawTransposed(t)
-		s := stepping.Conditional(x.store.(*memstore.Store), stepping.Hooks{})
+		s := stepping.Conditional(x.store.(memtest.Store), stepping.Hooks{})
 		x.array = process(t, s)
 		opt := rechunk.Options{Memory: 4 * 4 * (83*x.thick + rapid.Int64Range(0, 160).Draw(t, "more elements"))}.PlanStages(50)
 		if rapid.Bool().Draw(t, "into another array") {
@@ -112,7 +112,7 @@ func checkEarly(t *rapid.T, s store.Store, x *transposed, opt *rechunk.Options, 
 // TestShareRuns checks that nothing is published while a share runs, and no share begins
 // while something is published.
 func TestShareRuns(t *testing.T) {
-	for name, s := range map[string]stepping.ObjectStore{"locks": memstore.New(), "conditions": stepping.Conditional(memstore.New(), stepping.Hooks{})} {
+	for name, s := range map[string]stepping.ObjectStore{"locks": memtest.New(), "conditions": stepping.Conditional(memtest.New(), stepping.Hooks{})} {
 		t.Run(name, func(t *testing.T) {
 			a, request := rows(t, s)
 			opt := rechunk.Options{Memory: 4 * 4 * 16}.PlanStages(1)
@@ -151,7 +151,7 @@ func TestFirstShares(t *testing.T) {
 	for _, into := range []string{"", "b"} {
 		t.Run("into "+into, func(t *testing.T) {
 			for at := int64(0); ; at++ {
-				m := memstore.New()
+				m := memtest.New()
 				_, request := rows(t, m)
 				options := func(s store.Store) *rechunk.Options {
 					opt := rechunk.Options{Memory: 4 * 4 * 16}.PlanStages(1)
@@ -209,7 +209,7 @@ func TestSharesTwice(t *testing.T) {
 
 // twiceAt returns false if the task has fewer operations.
 func twiceAt(t *testing.T, into string, stage int, at int64) bool {
-	m := memstore.New()
+	m := memtest.New()
 	_, request := rows(t, m)
 	options := func(s store.Store) *rechunk.Options {
 		opt := rechunk.Options{Memory: 4 * 4 * 16}.PlanStages(1)
@@ -297,7 +297,7 @@ func TestGrowthBetweenStages(t *testing.T) {
 
 func growBetweenStages(t *testing.T, jump int) {
 	const n = 64
-	s := stepping.Conditional(memstore.New(), stepping.Hooks{})
+	s := stepping.Conditional(memtest.New(), stepping.Hooks{})
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), zarr.Spec{
 		Type: dtype.Int32, Shape: []int64{n, n}, Chunks: []grid.Cut{grid.Every(1), grid.Every(n)}, Codecs: fixture.Plain(),
 	}, nil)
@@ -380,7 +380,7 @@ func growBetweenStages(t *testing.T, jump int) {
 func TestSharings(tt *testing.T) {
 	rapid.Check(tt, func(t *rapid.T) {
 		x := drawTransposed(t)
-		s := stepping.Conditional(x.store.(*memstore.Store), stepping.Hooks{})
+		s := stepping.Conditional(x.store.(memtest.Store), stepping.Hooks{})
 		x.array = process(t, s)
 		opt := rechunk.Options{Memory: 4 * 4 * (83*x.thick + rapid.Int64Range(0, 160).Draw(t, "more elements"))}.PlanStages(50)
 		plan, err := rechunk.NewPlan(t.Context(), x.array, x.want, opt)
@@ -466,7 +466,7 @@ func tasksTwice(of int64) (list []int64) {
 // before others executed them, as engines do after a failure. Nothing is done again, and
 // from the second one on a look at the marker of the share is enough.
 func TestRepeatedShares(t *testing.T) {
-	m := memstore.New()
+	m := memtest.New()
 	_, request := rows(t, m)
 	opt := rechunk.Options{Memory: 4 * 4 * 16}.PlanStages(1)
 	var n atomic.Int64
@@ -504,7 +504,7 @@ func TestRepeatedShares(t *testing.T) {
 // TestLeaveAgain leaves again after an error: until then nobody can publish, in a store
 // without locks.
 func TestLeaveAgain(t *testing.T) {
-	m := memstore.New()
+	m := memtest.New()
 	_, request := rows(t, m)
 	opt := rechunk.Options{Memory: 4 * 4 * 16}.PlanStages(1)
 	failing := false
@@ -536,7 +536,7 @@ func TestLeaveAgain(t *testing.T) {
 
 // TestNeeded tells before and after a rechunk whether it would change the array.
 func TestNeeded(t *testing.T) {
-	m := memstore.New()
+	m := memtest.New()
 	a, request := rows(t, m)
 	for _, want := range []bool{true, false} {
 		if needed, err := rechunk.Needed(t.Context(), again(t, m), request, nil); err != nil || needed != want {

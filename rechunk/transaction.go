@@ -118,7 +118,10 @@ func newTransaction(parts []Part, opt *Options) (*transaction, error) {
 		return nil, fmt.Errorf("%w: "+remedy.Into+" is for one array", zarr.ErrInvalidArgument)
 	}
 	t := &transaction{parts: parts}
-	for _, p := range parts {
+	for i, p := range parts {
+		if p.Array == nil {
+			return nil, fmt.Errorf("%w: part %d has no array", zarr.ErrInvalidArgument, i)
+		}
 		s := newSessionIn(p.Array, opt)
 		if p.Request == nil {
 			return nil, s.Fail(operationOf(nil), errNoRequest)

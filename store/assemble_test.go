@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -83,7 +84,7 @@ func TestAssembleRequests(t *testing.T) {
 			[]store.Part{taken("b", 0, 10), taken("a", 0, 1), taken("b", 50, 51)}, 0, []string{"Get", "Get"}, io.ErrUnexpectedEOF,
 		},
 	} {
-		m := memstore.New()
+		m := memtest.New()
 		for key, value := range values {
 			if _, err := m.Write(t.Context(), store.Put(store.MustKey(key), value), store.Flush); err != nil {
 				t.Fatal(err)
@@ -111,7 +112,7 @@ func TestAssembleTooLate(t *testing.T) {
 	for _, now := range [][]byte{[]byte("short"), long(5 * mib), nil} {
 		for before := range 5 {
 			for _, pinned := range []bool{false, true} {
-				m, n := memstore.New(), 0
+				m, n := memtest.New(), 0
 				v, err := m.Write(t.Context(), store.Put(key, long(4*mib)), store.Flush)
 				_, otherErr := m.Write(t.Context(), store.Put(store.MustKey("other"), []byte("x")), store.Flush)
 				if err := errors.Join(err, otherErr); err != nil {
@@ -162,12 +163,12 @@ func TestAssembleModel(t *testing.T) {
 			off := rapid.Int64Range(0, size).Draw(t, "off")
 			return taken(name, off, rapid.Int64Range(0, size-off).Draw(t, "n"))
 		}), 0, 6).Draw(t, "parts")
-		for name, s := range map[string]func(*memstore.Store) store.Store{
-			"own":  func(m *memstore.Store) store.Store { return m },
-			"far":  func(m *memstore.Store) store.Store { return newFar(m) },
-			"open": func(m *memstore.Store) store.Store { return openable{puts(m), m} },
+		for name, s := range map[string]func(memtest.Store) store.Store{
+			"own":  func(m memtest.Store) store.Store { return m },
+			"far":  func(m memtest.Store) store.Store { return newFar(m) },
+			"open": func(m memtest.Store) store.Store { return openable{puts(m), m} },
 		} {
-			m := memstore.New()
+			m := memtest.New()
 			for key, value := range values {
 				if _, err := m.Write(ctx, store.Put(store.MustKey(key), value), store.Flush); err != nil {
 					t.Fatal(err)
@@ -191,7 +192,7 @@ type openable struct {
 
 // TestNewBatches clones and assembles in batches of every kind.
 func TestNewBatches(t *testing.T) {
-	ctx, m := t.Context(), memstore.New()
+	ctx, m := t.Context(), memtest.New()
 	own, err := m.Batch(ctx, store.Sync)
 	if err != nil {
 		t.Fatal(err)
@@ -238,7 +239,7 @@ func TestNewBatches(t *testing.T) {
 func ExampleAssemble() {
 	ctx, s := context.Background(), memstore.New()
 	for i, text := range []string{"Monday", "Tuesday"} {
-		if _, err := s.Write(ctx, store.Put(store.MustKey(fmt.Sprintf("day/%d", i)), []byte(text)), store.Sync); err != nil {
+		if _, err := store.Write(ctx, s, store.Put(store.MustKey(fmt.Sprintf("day/%d", i)), []byte(text)), store.Sync); err != nil {
 			fmt.Println(err)
 		}
 	}

@@ -9,15 +9,15 @@ import (
 	"io/fs"
 	"testing"
 
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // copying is a store that copies values by itself, of the memory store m. It calls copied
 // before each copy, if that is set.
 type copying struct {
 	store.Store
-	m *memstore.Store
+	m memtest.Store
 }
 
 func (c copying) Can(op store.Op) bool { return op == store.OpPut || op == store.OpCopy }
@@ -68,18 +68,18 @@ func (h hasty) Write(ctx context.Context, c store.Change, d store.Durability) (s
 // copy. The clone notices it.
 func TestCloneByCopy(t *testing.T) {
 	source, key := store.MustKey("k"), store.MustKey("m")
-	for what, change := range map[string]func(ctx context.Context, m *memstore.Store) error{
-		"replaced": func(ctx context.Context, m *memstore.Store) error {
+	for what, change := range map[string]func(ctx context.Context, m memtest.Store) error{
+		"replaced": func(ctx context.Context, m memtest.Store) error {
 			_, err := m.Write(ctx, store.Put(source, []byte("new")), store.Flush)
 			return err
 		},
-		"deleted": func(ctx context.Context, m *memstore.Store) error {
+		"deleted": func(ctx context.Context, m memtest.Store) error {
 			_, err := m.Write(ctx, store.Delete(source), store.Sync)
 			return err
 		},
 	} {
 		for at := range 4 {
-			m := memstore.New()
+			m := memtest.New()
 			v, err := m.Write(t.Context(), store.Put(source, []byte("old")), store.Flush)
 			if err != nil {
 				t.Fatal(err)
@@ -95,7 +95,7 @@ func TestCloneByCopy(t *testing.T) {
 
 // TestCloneByGet clones by reading and writing.
 func TestCloneByGet(t *testing.T) {
-	ctx, m := t.Context(), memstore.New()
+	ctx, m := t.Context(), memtest.New()
 	source, key := store.MustKey("k"), store.MustKey("m")
 	v, err := m.Write(ctx, store.Put(source, []byte("value")), store.Flush)
 	if err != nil {

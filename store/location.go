@@ -218,9 +218,7 @@ func openerOfOthers(name string) FolderFunc {
 		if err != nil {
 			return nil, fs.ErrNotExist // opening the location itself says what is wrong
 		}
-		if c, ok := s.(io.Closer); ok {
-			defer c.Close()
-		}
+		defer Close(s)
 		if path, err = path.Join(name + key); err != nil {
 			return nil, fs.ErrNotExist
 		}
@@ -262,6 +260,14 @@ func As[P any](s Store) (power P, ok bool) {
 		}
 	}
 	return p, true
+}
+
+// Close closes a store that has a Close method, and does nothing for any other one.
+func Close(s Store) error {
+	if c, ok := As[io.Closer](s); ok {
+		return c.Close()
+	}
+	return nil
 }
 
 // Driver returns the store below all wrappers, or s if it is not a [Wrapper].

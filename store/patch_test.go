@@ -9,8 +9,8 @@ import (
 	"math"
 	"testing"
 
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 func TestCheckPatches(t *testing.T) {
@@ -35,7 +35,7 @@ func TestCheckPatches(t *testing.T) {
 
 // TestPatchBatch patches in batches of every kind.
 func TestPatchBatch(t *testing.T) {
-	ctx, m, key := t.Context(), memstore.New(), store.MustKey("k")
+	ctx, m, key := t.Context(), memtest.New(), store.MustKey("k")
 	own, err := m.Batch(ctx, store.Sync)
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestPatchBatch(t *testing.T) {
 
 // patching is a store that can patch, with batches of another kind.
 type patching struct {
-	*memstore.Store
+	memtest.Store
 	batch store.Batch
 }
 

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -24,7 +25,7 @@ type far struct {
 	ops []string
 }
 
-func newFar(m *memstore.Store) *far {
+func newFar(m memtest.Store) *far {
 	f := &far{}
 	f.ObjectStore = stepping.Conditional(m, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		f.mu.Lock()
@@ -37,7 +38,7 @@ func newFar(m *memstore.Store) *far {
 
 // opening is a store in memory that counts requests by method.
 type opening struct {
-	*memstore.Store
+	memtest.Store
 	ops []string
 }
 
@@ -57,7 +58,7 @@ func (o *opening) Open(ctx context.Context, key store.Key) (store.Object, error)
 }
 
 // sizes is a store without versions.
-type sizes struct{ s *memstore.Store }
+type sizes struct{ s memtest.Store }
 
 func (s sizes) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	out, info, err := s.s.Get(ctx, key, q, dst)
@@ -66,7 +67,7 @@ func (s sizes) Get(ctx context.Context, key store.Key, q store.Request, dst []by
 
 var pinKey = store.MustKey("c/0")
 
-func write(t *testing.T, m *memstore.Store, value string) store.Info {
+func write(t *testing.T, m memtest.Store, value string) store.Info {
 	t.Helper()
 	if _, err := m.Write(t.Context(), store.Put(pinKey, []byte(value)), store.Flush); err != nil {
 		t.Fatal(err)
@@ -81,7 +82,7 @@ func write(t *testing.T, m *memstore.Store, value string) store.Info {
 // TestPinRequests counts the requests for an index and two parts of a value: one Get
 // each, and none before.
 func TestPinRequests(t *testing.T) {
-	m := memstore.New()
+	m := memtest.New()
 	want := write(t, m, "0123456789")
 	f, o := newFar(m), &opening{Store: m}
 	for name, c := range map[string]struct {
@@ -124,24 +125,24 @@ func TestPinRequests(t *testing.T) {
 func TestPinChanges(t *testing.T) {
 	old := "0123456789"
 	for name, c := range map[string]struct {
-		change func(t *testing.T, m *memstore.Store)
+		change func(t *testing.T, m memtest.Store)
 		r      store.Range
 		want   error
 	}{
-		"nothing":        {func(*testing.T, *memstore.Store) {}, store.Span(2, 2), nil},
-		"replaced":       {func(t *testing.T, m *memstore.Store) { write(t, m, "abcdefghijklm") }, store.Span(2, 2), store.ErrConflict},
-		"shorter":        {func(t *testing.T, m *memstore.Store) { write(t, m, "a") }, store.Span(2, 2), store.ErrConflict},
-		"too long":       {func(t *testing.T, m *memstore.Store) { write(t, m, "0123456789a") }, store.Whole(), store.ErrConflict},
-		"deleted":        {func(t *testing.T, m *memstore.Store) { remove(t, m) }, store.Span(2, 2), store.ErrConflict},
-		"beyond the end": {func(*testing.T, *memstore.Store) {}, store.Span(8, 3), io.ErrUnexpectedEOF},
-		"beyond as ever": {func(t *testing.T, m *memstore.Store) { write(t, m, "abc") }, store.Span(8, 3), io.ErrUnexpectedEOF},
+		"nothing":        {func(*testing.T, memtest.Store) {}, store.Span(2, 2), nil},
+		"replaced":       {func(t *testing.T, m memtest.Store) { write(t, m, "abcdefghijklm") }, store.Span(2, 2), store.ErrConflict},
+		"shorter":        {func(t *testing.T, m memtest.Store) { write(t, m, "a") }, store.Span(2, 2), store.ErrConflict},
+		"too long":       {func(t *testing.T, m memtest.Store) { write(t, m, "0123456789a") }, store.Whole(), store.ErrConflict},
+		"deleted":        {func(t *testing.T, m memtest.Store) { remove(t, m) }, store.Span(2, 2), store.ErrConflict},
+		"beyond the end": {func(*testing.T, memtest.Store) {}, store.Span(8, 3), io.ErrUnexpectedEOF},
+		"beyond as ever": {func(t *testing.T, m memtest.Store) { write(t, m, "abc") }, store.Span(8, 3), io.ErrUnexpectedEOF},
 	} {
-		for label, s := range map[string]func(m *memstore.Store) store.Store{
-			"far":   func(m *memstore.Store) store.Store { return newFar(m) },
-			"sizes": func(m *memstore.Store) store.Store { return sizes{m} },
+		for label, s := range map[string]func(m memtest.Store) store.Store{
+			"far":   func(m memtest.Store) store.Store { return newFar(m) },
+			"sizes": func(m memtest.Store) store.Store { return sizes{m} },
 		} {
 			for _, expected := range []bool{false, true} {
-				m := memstore.New()
+				m := memtest.New()
 				info := write(t, m, old)
 				if label == "sizes" {
 					info = store.Info{Size: info.Size}
@@ -162,7 +163,7 @@ func TestPinChanges(t *testing.T) {
 	}
 }
 
-func remove(t *testing.T, m *memstore.Store) {
+func remove(t *testing.T, m memtest.Store) {
 	t.Helper()
 	if _, err := m.Write(t.Context(), store.Delete(pinKey), store.Sync); err != nil {
 		t.Fatal(err)
@@ -172,7 +173,7 @@ func remove(t *testing.T, m *memstore.Store) {
 // TestPinOpened checks that an opened value does not change, and that opening fails if
 // the version is not the expected one.
 func TestPinOpened(t *testing.T) {
-	m := memstore.New()
+	m := memtest.New()
 	old := write(t, m, "old")
 	p, q := store.Pin(m, pinKey, store.Info{}), store.Pin(m, pinKey, old)
 	defer p.Close()
@@ -198,11 +199,11 @@ func TestPinOpened(t *testing.T) {
 
 // TestPinAbsent pins a key that gets a value after the first read.
 func TestPinAbsent(t *testing.T) {
-	for name, s := range map[string]func(m *memstore.Store) store.Store{
-		"far":    func(m *memstore.Store) store.Store { return newFar(m) },
-		"opened": func(m *memstore.Store) store.Store { return m },
+	for name, s := range map[string]func(m memtest.Store) store.Store{
+		"far":    func(m memtest.Store) store.Store { return newFar(m) },
+		"opened": func(m memtest.Store) store.Store { return m },
 	} {
-		m := memstore.New()
+		m := memtest.New()
 		p := store.Pin(s(m), pinKey, store.Info{})
 		if _, _, err := p.Read(t.Context(), store.Request{}, nil); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: error is %v, want %v", name, err, fs.ErrNotExist)
@@ -217,12 +218,12 @@ func TestPinAbsent(t *testing.T) {
 // TestPinTogether makes the first read in many goroutines while another one replaces the
 // value. All reads that succeed return one version.
 func TestPinTogether(t *testing.T) {
-	for name, s := range map[string]func(m *memstore.Store) store.Store{
-		"far":    func(m *memstore.Store) store.Store { return newFar(m) },
-		"opened": func(m *memstore.Store) store.Store { return m },
+	for name, s := range map[string]func(m memtest.Store) store.Store{
+		"far":    func(m memtest.Store) store.Store { return newFar(m) },
+		"opened": func(m memtest.Store) store.Store { return m },
 	} {
 		for range 50 {
-			m := memstore.New()
+			m := memtest.New()
 			write(t, m, "old")
 			p := store.Pin(s(m), pinKey, store.Info{})
 			seen := make([]store.Info, 8)
@@ -250,7 +251,7 @@ func TestPinTogether(t *testing.T) {
 
 func ExamplePin() {
 	ctx, s, key := context.Background(), memstore.New(), store.MustKey("c/0")
-	if _, err := s.Write(ctx, store.Put(key, []byte("payload|index")), store.Sync); err != nil {
+	if _, err := store.Write(ctx, s, store.Put(key, []byte("payload|index")), store.Sync); err != nil {
 		fmt.Println(err)
 	}
 	p := store.Pin(s, key, store.Info{})
@@ -267,7 +268,7 @@ func ExamplePin() {
 // TestBrokenConnection makes a Get end early although the value has not changed. The
 // error is not a conflict.
 func TestBrokenConnection(t *testing.T) {
-	m, broken := memstore.New(), false
+	m, broken := memtest.New(), false
 	write(t, m, "0123456789")
 	s := stepping.Conditional(m, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if broken && op.Name == "Get" {

@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -64,7 +65,7 @@ func TestSpliceRequests(t *testing.T) {
 		"backwards":   {[]store.Part{kept(100, 10), kept(0, 10)}, []string{"Get", "Get", "PutIf"}},
 		"seen before": {[]store.Part{kept(100, 10), kept(120, 30), kept(105, 20), kept(120, 0)}, []string{"Get", "PutIf"}},
 	} {
-		m, key := memstore.New(), store.MustKey("k")
+		m, key := memtest.New(), store.MustKey("k")
 		value := long(4 * mib)
 		v, err := m.Write(t.Context(), store.Put(key, value), store.Flush)
 		if err != nil {
@@ -89,7 +90,7 @@ func TestSpliceRequests(t *testing.T) {
 // TestSpliceLimit shows that a splice holds no more in memory than its limit allows.
 func TestSpliceLimit(t *testing.T) {
 	for limit, want := range map[int64]error{10: store.ErrTooLarge, 11: nil} {
-		m, key := memstore.New(), store.MustKey("k")
+		m, key := memtest.New(), store.MustKey("k")
 		v, err := m.Write(t.Context(), store.Put(key, long(100)), store.Flush)
 		if err != nil {
 			t.Fatal(err)
@@ -110,7 +111,7 @@ func TestSpliceTooLate(t *testing.T) {
 	fragments := []store.Part{kept(0, 10), fresh("x"), kept(3*mib, 10)}
 	for _, now := range [][]byte{[]byte("short"), long(5 * mib), nil} {
 		for before := range 4 {
-			m, n := memstore.New(), 0
+			m, n := memtest.New(), 0
 			v, err := m.Write(t.Context(), store.Put(key, long(4*mib)), store.Flush)
 			if err != nil {
 				t.Fatal(err)
@@ -156,11 +157,11 @@ func TestSpliceModel(t *testing.T) {
 		if refused == nil && n != int64(len(want)) {
 			t.Fatalf("size is %d, want %d", n, len(want))
 		}
-		for name, s := range map[string]func(*memstore.Store) store.Store{
-			"own": func(m *memstore.Store) store.Store { return m },
-			"far": func(m *memstore.Store) store.Store { return newFar(m) },
+		for name, s := range map[string]func(memtest.Store) store.Store{
+			"own": func(m memtest.Store) store.Store { return m },
+			"far": func(m memtest.Store) store.Store { return newFar(m) },
 		} {
-			m := memstore.New()
+			m := memtest.New()
 			v, err := m.Write(ctx, store.Put(key, value), store.Flush)
 			if err != nil {
 				t.Fatal(err)
@@ -191,7 +192,7 @@ type conditions struct {
 	puts int
 }
 
-func newConditions(m *memstore.Store) *conditions {
+func newConditions(m memtest.Store) *conditions {
 	return &conditions{bare: bareBatch(m, store.OpPutIf, store.OpDeleteIf)}
 }
 
@@ -204,7 +205,7 @@ func (c *conditions) Write(ctx context.Context, change store.Change) (store.Writ
 
 // TestSpliceBatch splices in batches of every kind.
 func TestSpliceBatch(t *testing.T) {
-	ctx, m, key := t.Context(), memstore.New(), store.MustKey("k")
+	ctx, m, key := t.Context(), memtest.New(), store.MustKey("k")
 	noted := newConditions(m)
 	hidden := puts(m)
 	for name, c := range map[string]struct {
@@ -251,7 +252,7 @@ func TestSpliceBatch(t *testing.T) {
 // TestBatchForwards checks that a batch that lacks one power still uses its own methods
 // for the others.
 func TestBatchForwards(t *testing.T) {
-	ctx, m, key := t.Context(), memstore.New(), store.MustKey("k")
+	ctx, m, key := t.Context(), memtest.New(), store.MustKey("k")
 	noted := newConditions(m)
 	b, err := store.NewBatch(ctx, withBatch{puts(m, store.OpPutIf), noted}, store.Sync)
 	if err != nil {
@@ -278,7 +279,7 @@ func TestBatchForwards(t *testing.T) {
 
 func ExampleSplice() {
 	ctx, s, key := context.Background(), memstore.New(), store.MustKey("c/0")
-	v, err := s.Write(ctx, store.Put(key, []byte("one two three")), store.Sync)
+	v, err := store.Write(ctx, s, store.Put(key, []byte("one two three")), store.Sync)
 	if err != nil {
 		fmt.Println(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
@@ -25,7 +26,7 @@ type readWrite struct {
 
 // ops makes the listed changes in a store in memory, and no others.
 type ops struct {
-	m    *memstore.Store
+	m    memtest.Store
 	list []store.Op
 }
 
@@ -39,12 +40,12 @@ func (o ops) Write(ctx context.Context, c store.Change, d store.Durability) (sto
 }
 
 // puts returns a store that reads and puts values, and makes the other listed changes.
-func puts(m *memstore.Store, list ...store.Op) readWrite {
+func puts(m memtest.Store, list ...store.Op) readWrite {
 	return readWrite{onlyGet{m}, ops{m, append(list, store.OpPut)}}
 }
 
 func TestUnsupported(t *testing.T) {
-	ctx, s, key := t.Context(), onlyGet{memstore.New()}, store.MustKey("k")
+	ctx, s, key := t.Context(), onlyGet{memtest.New()}, store.MustKey("k")
 	_, put := store.Write(ctx, s, store.Put(key, nil), store.Sync)
 	_, putIf := store.Write(ctx, s, store.PutIf(key, nil, store.IfAbsent()), store.Sync)
 	_, splice := store.Write(ctx, s, store.Splice(key, store.Version{}, nil), store.Sync)
@@ -68,7 +69,7 @@ func TestUnsupported(t *testing.T) {
 // TestOpenFallback checks that an object of a store without the power Opener detects that
 // its value was replaced.
 func TestOpenFallback(t *testing.T) {
-	ctx, m, key := t.Context(), memstore.New(), store.MustKey("k")
+	ctx, m, key := t.Context(), memtest.New(), store.MustKey("k")
 	s := puts(m)
 	if _, err := store.Open(ctx, s, key); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Open of nothing: error is %v, want %v", err, fs.ErrNotExist)
@@ -100,7 +101,7 @@ func TestOpenFallback(t *testing.T) {
 }
 
 func TestBatchFallback(t *testing.T) {
-	ctx, m := t.Context(), memstore.New()
+	ctx, m := t.Context(), memtest.New()
 	b, err := store.NewBatch(ctx, puts(m), store.Sync)
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +120,7 @@ func TestBatchFallback(t *testing.T) {
 
 func TestExists(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	s := memstore.New()
+	s := memtest.New()
 	if ok, err := store.Exists(ctx, s, store.MustKey("k")); ok || err != nil {
 		t.Errorf("%t and error %v, want false", ok, err)
 	}
@@ -173,7 +174,7 @@ func ExamplePutIf() {
 }
 
 // plainBatch is a store in memory whose batches have no conditional writes.
-type plainBatch struct{ *memstore.Store }
+type plainBatch struct{ memtest.Store }
 
 func (s plainBatch) Batch(context.Context, store.Durability) (store.Batch, error) {
 	return bareBatch(s.Store), nil
@@ -182,7 +183,7 @@ func (s plainBatch) Batch(context.Context, store.Durability) (store.Batch, error
 // bare is a batch that puts and deletes values, and makes the other listed changes.
 type bare struct{ ops }
 
-func bareBatch(m *memstore.Store, list ...store.Op) bare {
+func bareBatch(m memtest.Store, list ...store.Op) bare {
 	return bare{ops{m, append(list, store.OpPut, store.OpDelete)}}
 }
 
@@ -196,7 +197,7 @@ func (b bare) Discard()                     {}
 // TestConditionalBatch checks conditional writes in batches of every kind, and that they
 // are refused if the store has none.
 func TestConditionalBatch(t *testing.T) {
-	ctx, m, key := t.Context(), memstore.New(), store.MustKey("k")
+	ctx, m, key := t.Context(), memtest.New(), store.MustKey("k")
 	for name, c := range map[string]struct {
 		s    store.Store
 		able bool

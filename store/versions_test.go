@@ -12,14 +12,14 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // unversioned is a store whose listings know nothing. It counts the running and all
 // requests of Stat.
 type unversioned struct {
-	s              *memstore.Store
+	s              memtest.Store
 	running, total atomic.Int64
 	most           atomic.Int64
 	stat           func(key store.Key) error
@@ -55,7 +55,7 @@ func (u *unversioned) Stat(ctx context.Context, key store.Key) (store.Info, erro
 
 // TestListVersionsByStat lists a store whose listings know no versions.
 func TestListVersionsByStat(t *testing.T) {
-	ctx, m := t.Context(), memstore.New()
+	ctx, m := t.Context(), memtest.New()
 	for i := range 100 {
 		if _, err := m.Write(ctx, store.Put(store.MustKey(fmt.Sprintf("a/%d/k", i)), make([]byte, i)), store.Flush); err != nil {
 			t.Fatal(err)

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/observed"
 )
 
@@ -27,7 +27,7 @@ func (e everything) Stat(ctx context.Context, key store.Key) (store.Info, error)
 type onlyGets struct{ store.Store }
 
 func TestAs(t *testing.T) {
-	m := memstore.New()
+	m := memtest.New()
 	for name, c := range map[string]struct {
 		s                store.Store
 		stats, describes bool // has the power to say where it is
@@ -51,7 +51,7 @@ func TestAs(t *testing.T) {
 		if _, ok := store.As[store.Lister](c.s); ok != c.lists {
 			t.Errorf("%s: a Lister is %t", name, ok)
 		}
-		if _, ok := store.Driver(c.s).(*memstore.Store); ok != c.isDriver {
+		if _, ok := store.Driver(c.s).(memtest.Store); ok != c.isDriver {
 			t.Errorf("%s: the driver is %T", name, store.Driver(c.s))
 		}
 	}

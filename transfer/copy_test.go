@@ -27,6 +27,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/test/trees"
 	"varve.dev/zarr/internal/vfs"
@@ -44,17 +45,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestCopy(t *testing.T) {
 	for kind, build := range map[string]func(testing.TB, store.Store, string){"new": trees.Tree, "old": trees.Opaque, "two": trees.TreeV2} {
 		for name, c := range map[string]struct{ src, dst func() *zarr.Location }{
-			"memory to memory": {func() *zarr.Location { return zarr.At(memstore.New(), "in/x") }, func() *zarr.Location { return zarr.At(memstore.New(), "") }},
+			"memory to memory": {func() *zarr.Location { return zarr.At(memtest.New(), "in/x") }, func() *zarr.Location { return zarr.At(memtest.New(), "") }},
 			"within memory":    {nil, nil},
 			"file to file":     {func() *zarr.Location { return zarr.At(trees.Directory(t), "") }, func() *zarr.Location { return zarr.At(trees.Directory(t), "new/y") }},
-			"file to memory":   {func() *zarr.Location { return zarr.At(trees.Directory(t), "x") }, func() *zarr.Location { return zarr.At(memstore.New(), "new/y") }},
-			"memory to archive": {func() *zarr.Location { return zarr.At(memstore.New(), "x") },
+			"file to memory":   {func() *zarr.Location { return zarr.At(trees.Directory(t), "x") }, func() *zarr.Location { return zarr.At(memtest.New(), "new/y") }},
+			"memory to archive": {func() *zarr.Location { return zarr.At(memtest.New(), "x") },
 				func() *zarr.Location { return trees.Locate(t, t.TempDir()+"/y.zip/z", store.Create) }},
 		} {
 			t.Run(kind+" "+name, func(t *testing.T) {
 				var src, dst *zarr.Location
 				if c.src == nil {
-					s := memstore.New()
+					s := memtest.New()
 					src, dst = zarr.At(s, "x"), zarr.At(s, "beside/y")
 				} else {
 					src, dst = c.src(), c.dst()
@@ -103,7 +104,7 @@ func TestCopyFrom(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer s.Close()
+			defer store.Close(s)
 			build(t, s, "")
 			archive := trees.Locate(t, dir+"/x.zip", store.Create)
 			if _, err := transfer.Copy(t.Context(), zarr.At(s, ""), archive, nil); err != nil {
@@ -125,7 +126,7 @@ func TestCopyFrom(t *testing.T) {
 func copyParts(t *testing.T, s store.Store, location string) {
 	t.Helper()
 	for _, path := range []string{"", "deep", "a", "deep/b"} {
-		dst := memstore.New()
+		dst := memtest.New()
 		src := trees.Locate(t, strings.TrimSuffix(location+"/"+path, "/"), store.ReadOnly)
 		plan, _ := transfer.Copy(t.Context(), src, zarr.At(dst, "to"), &transfer.Options{DryRun: true})
 		report, err := transfer.Copy(t.Context(), src, zarr.At(dst, "to"), nil)
@@ -138,7 +139,7 @@ func copyParts(t *testing.T, s store.Store, location string) {
 // TestRead reads a copy, and finds it in the consolidated metadata of the group above.
 func TestRead(t *testing.T) {
 	for kind, build := range map[string]func(testing.TB, store.Store, string){"new": trees.Tree, "two": trees.TreeV2} {
-		s := memstore.New()
+		s := memtest.New()
 		build(t, s, "x")
 		root, err := zarr.At(s, "").OpenGroup(t.Context(), &zarr.Options{Write: true})
 		if err != nil {
@@ -191,7 +192,7 @@ func TestRead(t *testing.T) {
 
 // TestRefused checks which copies are refused, and that nothing is changed then.
 func TestRefused(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	trees.Tree(t, s, "x")
 	trees.Opaque(t, s, "old")
 	for key, text := range map[string]string{"other/readme": "text", "broken/x/zarr.json": "{"} {
@@ -204,7 +205,7 @@ func TestRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.Close()
+	defer store.Close(d)
 	trees.Tree(t, d, "")
 	if err := os.Symlink(dir+"/x.zarr", dir+"/link"); err != nil {
 		t.Skip("this system makes no symbolic links")
@@ -213,17 +214,17 @@ func TestRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer linked.Close()
+	defer store.Close(linked)
 	above, err := filestore.Open(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer above.Close()
+	defer store.Close(above)
 	readOnly, err := filestore.Open(dir+"/x.zarr", &filestore.Options{ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer readOnly.Close()
+	defer store.Close(readOnly)
 	before, beforeDir := trees.Values(t, s, ""), trees.Values(t, d, "")
 	for name, c := range map[string]struct {
 		src, dst  *zarr.Location
@@ -267,7 +268,7 @@ func TestRefused(t *testing.T) {
 
 // TestUnknown copies nodes that Varve cannot open.
 func TestUnknown(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	trees.Tree(t, s, "")
 	raw, _, err := s.Get(t.Context(), store.MustKey("a/zarr.json"), store.Request{}, nil)
 	if err != nil {
@@ -281,7 +282,7 @@ func TestUnknown(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	dst := memstore.New()
+	dst := memtest.New()
 	report, err := transfer.Copy(t.Context(), zarr.At(s, ""), zarr.At(dst, ""), nil)
 	if err != nil || report.Arrays != 4 || report.Groups != 3 {
 		t.Fatal(report, err)
@@ -301,7 +302,7 @@ func TestUnknown(t *testing.T) {
 
 // TestLarge copies values that are too large to be in memory together.
 func TestLarge(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	trees.Tree(t, s, "")
 	for i := range 3 {
 		if _, err := s.Write(t.Context(), store.Put(store.MustKey(fmt.Sprintf("a/tables/9/%d", i)), bytes.Repeat([]byte{byte(i)}, 17<<20)), store.Flush); err != nil {
@@ -320,13 +321,13 @@ func TestLarge(t *testing.T) {
 // TestInterrupted stops a copy before every operation of the destination. Either nothing
 // of it is visible, or all, and another copy to the same place succeeds.
 func TestInterrupted(t *testing.T) {
-	src := memstore.New()
+	src := memtest.New()
 	trees.Tree(t, src, "")
 	want := trees.Values(t, src, "")
 	stop := errors.New("stopped")
 	points, visible := 0, 0
 	for k := 0; ; k++ {
-		left := memstore.New()
+		left := memtest.New()
 		var n atomic.Int64
 		dst := stepping.Conditional(left, stepping.Hooks{Before: func(context.Context, stepping.Op) error {
 			if n.Add(1) > int64(k) {
@@ -367,7 +368,7 @@ func TestInterrupted(t *testing.T) {
 
 // TestChanged changes a document of the source during the copy.
 func TestChanged(t *testing.T) {
-	left := memstore.New()
+	left := memtest.New()
 	trees.Tree(t, left, "")
 	changed := false
 	src := stepping.Conditional(left, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
@@ -381,7 +382,7 @@ func TestChanged(t *testing.T) {
 		}
 		return nil
 	}})
-	dst := memstore.New()
+	dst := memtest.New()
 	if _, err := transfer.Copy(t.Context(), zarr.At(src, ""), zarr.At(dst, "y"), nil); !errors.Is(err, zarr.ErrConflict) {
 		t.Fatalf("error is %v, want %v", err, zarr.ErrConflict)
 	}
@@ -399,7 +400,7 @@ func TestChanged(t *testing.T) {
 // TestMove moves trees, and checks that those which cannot be moved stay.
 func TestMove(t *testing.T) {
 	for kind, build := range map[string]func(testing.TB, store.Store, string){"new": trees.Tree, "old": trees.Opaque, "two": trees.TreeV2} {
-		s := memstore.New()
+		s := memtest.New()
 		build(t, s, "x/y")
 		want := trees.Values(t, s, "x/y")
 		if _, err := transfer.Move(t.Context(), zarr.At(s, "x/y"), zarr.At(s, "z"), &transfer.Options{DryRun: true}); err != nil || trees.Differ(want, trees.Values(t, s, "x/y")) != "" {
@@ -422,7 +423,7 @@ func TestMove(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.Close()
+	defer store.Close(d)
 	trees.Tree(t, d, "")
 	archive := trees.Locate(t, dir+"/x.zip", store.Create)
 	if _, err := transfer.Move(t.Context(), zarr.At(d, ""), archive, nil); !errors.Is(err, zarr.ErrUnsupported) {
@@ -432,8 +433,8 @@ func TestMove(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer readOnly.Close()
-	to := memstore.New()
+	defer store.Close(readOnly)
+	to := memtest.New()
 	if _, err := transfer.Move(t.Context(), zarr.At(readOnly, ""), zarr.At(to, ""), nil); !errors.Is(err, fs.ErrPermission) || len(trees.Values(t, to, "")) > 0 {
 		t.Errorf("from what cannot be changed: %v", err)
 	}
@@ -465,7 +466,7 @@ func TestMoveOfLink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.Close()
+	defer store.Close(d)
 	trees.Tree(t, d, "x")
 	if err := os.Symlink("x", dir+"/link"); err != nil {
 		t.Skip("this system makes no symbolic links")
@@ -480,7 +481,7 @@ func TestMoveOfLink(t *testing.T) {
 }
 
 // picky is a store that holds no names with a bell.
-type picky struct{ *memstore.Store }
+type picky struct{ memtest.Store }
 
 func (picky) Traits() store.Traits { return store.Traits{} }
 
@@ -495,7 +496,7 @@ func (picky) CheckKey(key store.Key) error {
 // and of a file. Nothing is stored, and what was there stays.
 func TestNamesBefore(t *testing.T) {
 	for _, name := range []string{"t\a/zarr.json", "t/c/a\a", "g/t\a/zarr.json"} {
-		src, to := zarr.At(memstore.New(), "a"), picky{memstore.New()}
+		src, to := zarr.At(memtest.New(), "a"), picky{memtest.New()}
 		family(t, src, 3)
 		raw, _, err := src.Store().Get(t.Context(), store.MustKey("a/t/zarr.json"), store.Request{}, nil)
 		if err != nil {
@@ -540,13 +541,13 @@ func TestParentsListed(t *testing.T) {
 			"copy": func(src, dst *zarr.Location) error { _, err := transfer.Copy(t.Context(), src, dst, nil); return err },
 			"move": func(src, dst *zarr.Location) error { _, err := transfer.Move(t.Context(), src, dst, nil); return err },
 			"convert": func(_, dst *zarr.Location) error {
-				src := zarr.At(memstore.New(), "t")
+				src := zarr.At(memtest.New(), "t")
 				arrayAt(t, src.Root(), "t", 5-format)
 				_, err := convert.ConvertTo(t.Context(), src, dst, format, nil)
 				return err
 			},
 		} {
-			s := memstore.New()
+			s := memtest.New()
 			h := zarr.At(s, "")
 			arrayAt(t, h, "t", format)
 			g, err := h.At("").OpenGroup(t.Context(), &zarr.Options{Write: true})
@@ -628,7 +629,7 @@ func TestSuperseded(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := memstore.New()
+			s := memtest.New()
 			former := prepare(t, s)
 			if len(former) == 0 {
 				t.Fatal("nothing is superseded")
@@ -674,7 +675,7 @@ func put(t *testing.T, s store.Store, keys ...string) []string {
 // TestStoppedCopy stops a copy before each of its file system operations, as a kill does.
 // The same copy then succeeds, whatever the first one left.
 func TestStoppedCopy(t *testing.T) {
-	src := memstore.New()
+	src := memtest.New()
 	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2)}}
 	a, err := zarr.At(src, "a").CreateArray(t.Context(), spec, nil)
 	if err == nil {
@@ -719,7 +720,7 @@ func TestStoppedCopy(t *testing.T) {
 // TestFullDisk checks that copies and conversions report the full disk, and not the
 // cancellation of the other goroutines.
 func TestFullDisk(t *testing.T) {
-	src := memstore.New()
+	src := memtest.New()
 	trees.Tree(t, src, "x")
 	for i := range 300 { // a listing that is still under way then
 		if _, err := store.Write(t.Context(), src, store.Put(store.MustKey(fmt.Sprintf("x/a/tables/c/%d", i+100)), []byte("chunk")), store.Flush); err != nil {
@@ -728,7 +729,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	for round := range 60 {
 		var puts atomic.Int64
-		full := stepping.Conditional(memstore.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
+		full := stepping.Conditional(memtest.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 			if strings.Contains(op.Key.String(), "/c/") && puts.Add(1) > int64(round) && strings.HasPrefix(op.Name, "Put") {
 				return syscall.ENOSPC
 			}

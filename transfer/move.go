@@ -47,7 +47,7 @@ func Move(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, e
 	}
 	if err == nil && !c.DryRun {
 		// The source goes only if it has not changed since it was copied.
-		if err = src.DeleteIf(ctx, c.Writing(), c.checkUnchanged); err != nil {
+		if err = src.Delete(publish.WithCheck(ctx, c.checkUnchanged), c.Writing()); err != nil {
 			err = fmt.Errorf("%w: the node was copied, but the source was not removed: %w", zarr.ErrIncomplete, err)
 		}
 	}
@@ -57,7 +57,7 @@ func Move(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, e
 // removable checks, before anything is copied, that the source can be removed and that
 // the copy will be durable.
 func (c *copier) removable(ctx context.Context) error {
-	if _, ok := store.Driver(c.Target.Store).(*zipstore.Archive); ok {
+	if zipstore.IsNew(c.Target.Store) {
 		// Until Close, the copy exists only in memory or in an incomplete file. A
 		// crash would lose both nodes.
 		return fmt.Errorf("%w: an archive is complete only once it is closed; copy to it, close it, and then delete the source", zarr.ErrUnsupported)

@@ -14,17 +14,17 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/convert"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/trees"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/transfer"
 )
 
 // target is a store that calls done after the copy is complete and before its source is
 // removed.
 type target struct {
-	*memstore.Store
+	memtest.Store
 	done func()
 }
 
@@ -74,7 +74,7 @@ func TestMoveOfChangedSource(t *testing.T) {
 				trees.Tree(t, from, "x")
 				h := zarr.At(from, "")
 				var was map[string]string
-				to := &target{Store: memstore.New(), done: func() {
+				to := &target{Store: memtest.New(), done: func() {
 					if err := change(h); err != nil {
 						t.Error(err)
 					}
@@ -91,7 +91,7 @@ func TestMoveOfChangedSource(t *testing.T) {
 		}
 	}
 	for kind, open := range stores(t) {
-		from, to := open(), &target{Store: memstore.New(), done: func() {}}
+		from, to := open(), &target{Store: memtest.New(), done: func() {}}
 		trees.Tree(t, from, "x")
 		if _, err := transfer.Move(t.Context(), zarr.At(from, "x"), zarr.At(to, ""), nil); err != nil {
 			t.Errorf("%s, nothing changes: %v", kind, err)
@@ -105,13 +105,13 @@ func TestMoveOfChangedSource(t *testing.T) {
 // stores returns stores that have versions.
 func stores(t *testing.T) map[string]func() store.Store {
 	return map[string]func() store.Store{
-		"memory": func() store.Store { return memstore.New() },
+		"memory": func() store.Store { return memtest.New() },
 		"files": func() store.Store {
 			s, err := filestore.Open(filepath.Join(t.TempDir(), "s"), &filestore.Options{Create: true})
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { s.Close() })
+			t.Cleanup(func() { store.Close(s) })
 			return s
 		},
 	}
@@ -129,7 +129,7 @@ func key(t *testing.T, text string) store.Key {
 
 // TestMoveOfLocked moves a group with a locked array: nothing is copied.
 func TestMoveOfLocked(t *testing.T) {
-	from, to := memstore.New(), memstore.New()
+	from, to := memtest.New(), memtest.New()
 	trees.Tree(t, from, "x")
 	unlock, err := from.Lock(t.Context(), store.MustKey("x/deep/b").Dir())
 	if err != nil {
@@ -190,7 +190,7 @@ func TestLostLinksElsewhere(t *testing.T) {
 	for _, dry := range []bool{true, false} {
 		o := &transfer.Options{DryRun: dry}
 		for _, do := range []func(context.Context, *zarr.Location, *zarr.Location, *transfer.Options) (transfer.Report, error){transfer.Copy, transfer.Move} {
-			if _, err := do(t.Context(), src, zarr.At(memstore.New(), "new"), o); !errors.Is(err, store.ErrUnusable) || !strings.Contains(err.Error(), `"c/1" (it is a symbolic link`) {
+			if _, err := do(t.Context(), src, zarr.At(memtest.New(), "new"), o); !errors.Is(err, store.ErrUnusable) || !strings.Contains(err.Error(), `"c/1" (it is a symbolic link`) {
 				t.Errorf("error is %v", err)
 			}
 		}

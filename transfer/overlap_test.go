@@ -26,7 +26,7 @@ func linkedTree(t *testing.T, links map[string]string) (h *zarr.Location, dir st
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close() })
+	t.Cleanup(func() { store.Close(s) })
 	h = zarr.At(s, "")
 	for _, name := range []string{"a", "sub/a", "h/b", "g2/c"} {
 		spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Every(2)}}

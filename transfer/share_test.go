@@ -22,6 +22,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/test/trees"
 	"varve.dev/zarr/internal/vfs"
@@ -84,7 +85,7 @@ var sharedCases = map[string]struct {
 // whole returns what an operation makes without parts, and without going on.
 func whole(t *testing.T, from store.Store, do shared) map[string]string {
 	t.Helper()
-	to := memstore.New()
+	to := memtest.New()
 	if err := do(t.Context(), from, to, alone); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func TestShares(t *testing.T) {
 	}
 	for name, c := range sharedCases {
 		t.Run(name, func(t *testing.T) {
-			left := memstore.New()
+			left := memtest.New()
 			c.build(t, left, "x")
 			want := whole(t, left, c.do)
 			for seed := range uint64(rounds) {
@@ -119,7 +120,7 @@ func TestShares(t *testing.T) {
 				if r.IntN(2) == 0 {
 					from = trees.Aged{Store: left}
 				}
-				to := memstore.New()
+				to := memtest.New()
 				shareAtRandom(t, r, from, to, c.do)
 				checkNoDocuments(t, to)
 				if r.IntN(3) == 0 { // the call that publishes is stopped, too
@@ -151,7 +152,7 @@ func TestShares(t *testing.T) {
 }
 
 // shareAtRandom runs all parts of a random number at least once.
-func shareAtRandom(t *testing.T, r *rand.Rand, from store.Store, to *memstore.Store, do shared) {
+func shareAtRandom(t *testing.T, r *rand.Rand, from store.Store, to memtest.Store, do shared) {
 	t.Helper()
 	of := int64(1 + r.IntN(5))
 	var parts []int64
@@ -176,7 +177,7 @@ func shareAtRandom(t *testing.T, r *rand.Rand, from store.Store, to *memstore.St
 var errStopped = errors.New("stopped")
 
 // stopped calls do with a store that fails from a random operation on.
-func stopped(t *testing.T, r *rand.Rand, to *memstore.Store, do func(store.Store) error) {
+func stopped(t *testing.T, r *rand.Rand, to memtest.Store, do func(store.Store) error) {
 	t.Helper()
 	var n atomic.Int64
 	last := r.Int64N(60)
@@ -196,7 +197,7 @@ func stopped(t *testing.T, r *rand.Rand, to *memstore.Store, do func(store.Store
 func TestSharesAtOnce(t *testing.T) {
 	for name, c := range sharedCases {
 		t.Run(name, func(t *testing.T) {
-			left, to := memstore.New(), memstore.New()
+			left, to := memtest.New(), memtest.New()
 			c.build(t, left, "x")
 			from, want := trees.Aged{Store: left}, whole(t, left, c.do)
 			at := func(parts ...*transfer.Share) {
@@ -236,7 +237,7 @@ func TestSharesStopped(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			left := memstore.New()
+			left := memtest.New()
 			if _, err := zarr.At(left, "x").CreateGroup(t.Context(), nil, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -264,7 +265,7 @@ func TestSharesStopped(t *testing.T) {
 				stop, stopped := vfs.StopAt(n)
 				err := all(fixture.FileStore(vfs.Hook(disk, stop)))
 				if want == nil {
-					to := memstore.New()
+					to := memtest.New()
 					if err := do(t.Context(), from, to, nil); err != nil {
 						t.Fatal(err)
 					}
@@ -305,13 +306,13 @@ func TestSharePublishedMeanwhile(t *testing.T) {
 				if name != "sync" && state == "older" {
 					return // it is not replaced
 				}
-				left := memstore.New()
+				left := memtest.New()
 				trees.TreeV2(t, left, "x")
 				from, share := trees.Aged{Store: left}, &transfer.Share{Task: 1, Of: 2}
 				if name == "convert twice" {
 					share = nil
 				}
-				image := memstore.New()
+				image := memtest.New()
 				switch state {
 				case "begun":
 					if err := do(t.Context(), from, image, &transfer.Share{Task: 0, Of: 2}); err != nil {
@@ -321,12 +322,12 @@ func TestSharePublishedMeanwhile(t *testing.T) {
 					if err := do(t.Context(), from, image, nil); err != nil {
 						t.Fatal(err)
 					}
-					from.Store = memstore.New()
+					from.Store = memtest.New()
 					longer(t, left, from.Store)
 				}
 				want := whole(t, from, do)
 				for n := int64(0); ; n++ {
-					to := memstore.New()
+					to := memtest.New()
 					for key, text := range trees.Values(t, image, "") {
 						if _, err := to.Write(t.Context(), store.Put(store.MustKey(key), []byte(text)), store.Flush); err != nil {
 							t.Fatal(err)
@@ -385,7 +386,7 @@ func TestSyncShares(t *testing.T) {
 
 func shareSyncAtRandom(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 20))
-	from, to := memstore.New(), memstore.New()
+	from, to := memtest.New(), memtest.New()
 	src, dst := zarr.At(from, "in/x"), zarr.At(to, "y")
 	c := trees.NewChanger(t, r, src, 3-int(seed%4/3))
 	if _, err := src.CreateGroup(t.Context(), nil, &zarr.CreateOptions{Options: c.Options, Format: c.Format}); err != nil {
@@ -449,13 +450,13 @@ func ExampleShare() {
 
 // TestShareSpread checks that parts are even.
 func TestShareSpread(t *testing.T) {
-	left := memstore.New()
+	left := memtest.New()
 	trees.Numbered(t, zarr.At(left, "x/even"), 4000)
 	for _, of := range []int64{2, 3, 16} {
 		all := int64(0)
 		for task := range of {
 			o := &transfer.SyncOptions{DryRun: true, Share: &transfer.Share{Task: task, Of: of}}
-			r, err := transfer.Sync(t.Context(), zarr.At(left, "x"), zarr.At(memstore.New(), ""), o)
+			r, err := transfer.Sync(t.Context(), zarr.At(left, "x"), zarr.At(memtest.New(), ""), o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -469,7 +470,7 @@ func TestShareSpread(t *testing.T) {
 		}
 	}
 	for _, share := range []transfer.Share{{Task: 1}, {Task: -1, Of: 2}, {Task: 2, Of: 2}, {Of: -1}} {
-		if _, err := transfer.Sync(t.Context(), zarr.At(left, "x"), zarr.At(memstore.New(), ""), &transfer.SyncOptions{Share: &share}); !errors.Is(err, zarr.ErrInvalidArgument) {
+		if _, err := transfer.Sync(t.Context(), zarr.At(left, "x"), zarr.At(memtest.New(), ""), &transfer.SyncOptions{Share: &share}); !errors.Is(err, zarr.ErrInvalidArgument) {
 			t.Errorf("%v: %v", share, err)
 		}
 	}
@@ -478,7 +479,7 @@ func TestShareSpread(t *testing.T) {
 // TestSyncShareGrowing shares the copy of an array that grows, is rechunked, and is
 // replaced by another one with the same keys and sizes.
 func TestSyncShareGrowing(t *testing.T) {
-	from, to := memstore.New(), memstore.New()
+	from, to := memtest.New(), memtest.New()
 	part := func(task int64) error {
 		_, err := transfer.Sync(t.Context(), zarr.At(from, "x"), zarr.At(to, "y"), &transfer.SyncOptions{Share: &transfer.Share{Task: task, Of: 2}})
 		return err
@@ -529,7 +530,7 @@ func TestSyncShareGrowing(t *testing.T) {
 	}
 	publish()
 	// Values of a part for an array that is replaced before the publication.
-	to = memstore.New()
+	to = memtest.New()
 	check(nil, 0, 1)
 	if err := zarr.At(from, "x/a").Delete(t.Context(), &zarr.Options{Write: true}); err != nil {
 		t.Fatal(err)
@@ -560,7 +561,7 @@ func TestSyncShareGrowing(t *testing.T) {
 // TestShareClash checks that a part does not remove an array whose keys have other chunks
 // in the source.
 func TestShareClash(t *testing.T) {
-	from, to := memstore.New(), memstore.New()
+	from, to := memtest.New(), memtest.New()
 	for i, chunk := range []int64{2, 4} {
 		a, err := zarr.At(from, "x").CreateArray(t.Context(), trees.Plain(8, chunk), nil)
 		if err == nil {
@@ -594,7 +595,7 @@ func TestShareClash(t *testing.T) {
 
 // TestShareForeign checks that a part deletes nothing that another copy has left.
 func TestShareForeign(t *testing.T) {
-	from, to := memstore.New(), memstore.New()
+	from, to := memtest.New(), memtest.New()
 	trees.Numbered(t, zarr.At(from, "x"), 4)
 	for key, text := range map[string]string{"y/__varve/unfinished.json": "{}", "y/c/0": "old"} {
 		if _, err := store.Write(t.Context(), to, store.Put(store.MustKey(key), []byte(text)), store.Flush); err != nil {

@@ -13,15 +13,15 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/convert"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/transfer"
 )
 
 // folding is a store that takes some names for others, as file systems do that ignore
 // case, or whose separator is a backslash.
 type folding struct {
-	*memstore.Store
+	memtest.Store
 	fold func(string) string
 }
 
@@ -97,7 +97,7 @@ func TestOneNameAtDestination(t *testing.T) {
 			if files && name == "sync" {
 				continue // which copies no files of other programs
 			}
-			src := memstore.New()
+			src := memtest.New()
 			putText(t, src, "g/zarr.json", groupText)
 			for i, n := range c.names {
 				if files {
@@ -108,7 +108,7 @@ func TestOneNameAtDestination(t *testing.T) {
 				putText(t, src, "g/"+n+"/c/0", strings.Repeat(string(rune('0'+i)), 3))
 			}
 			was := keysOf(t, src)
-			to := without{&folding{memstore.New(), c.fold}}
+			to := without{&folding{memtest.New(), c.fold}}
 			err := do(zarr.At(src, "g"), zarr.At(to, "h"))
 			if !errors.Is(err, zarr.ErrInvalidArgument) || !strings.Contains(err.Error(), "rename one of the two") {
 				t.Errorf("%s, %s: %v", what, name, err)
@@ -128,8 +128,8 @@ func TestOneNameAtDestination(t *testing.T) {
 // TestSyncToOneName adds a node whose name the destination takes for that of another one.
 // The other one stays as it is.
 func TestSyncToOneName(t *testing.T) {
-	src := memstore.New()
-	to := without{&folding{memstore.New(), func(s string) string { return strings.ReplaceAll(s, "/a/", "/A/") }}}
+	src := memtest.New()
+	to := without{&folding{memtest.New(), func(s string) string { return strings.ReplaceAll(s, "/a/", "/A/") }}}
 	putText(t, src, "g/zarr.json", groupText)
 	putText(t, src, "g/A/zarr.json", arrayText)
 	putText(t, src, "g/A/c/0", "111")
@@ -173,7 +173,7 @@ func keysOf(t *testing.T, s store.Store) (keys []string) {
 
 // bucket is a store that also lists names of objects that are no keys.
 type bucket struct {
-	*memstore.Store
+	memtest.Store
 	strange []string
 }
 
@@ -215,11 +215,11 @@ func TestStrangeObjects(t *testing.T) {
 				return src.Delete(t.Context(), &zarr.Options{Write: true, SingleWriter: true})
 			},
 		} {
-			src := bucket{memstore.New(), []string{strange}}
+			src := bucket{memtest.New(), []string{strange}}
 			putText(t, src, "g/zarr.json", groupText)
 			putText(t, src, "g/a/zarr.json", arrayText)
 			putText(t, src, "g/a/c/0", "abc")
-			was, to := keysOf(t, src.Store), memstore.New()
+			was, to := keysOf(t, src.Store), memtest.New()
 			var bad *store.UnusableError
 			if err := do(zarr.At(src, "g"), zarr.At(to, "h")); !errors.As(err, &bad) {
 				t.Errorf("%q, %s: %v", strange, name, err)

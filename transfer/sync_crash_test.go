@@ -13,13 +13,13 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/test/trees"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/transfer"
 )
 
@@ -124,8 +124,8 @@ func finishSync(t *testing.T, where string, src, to store.Store) {
 // into a new place and over an older state.
 func TestSyncStopped(t *testing.T) {
 	racing.Skip(t) // one goroutine, many times
-	src := memstore.New()
-	image := memstore.New() // of the state before
+	src := memtest.New()
+	image := memtest.New() // of the state before
 	before, after := changed(t, src, func() { mustSync(t, src, image) })
 	for _, older := range []bool{false, true} {
 		was := before
@@ -165,7 +165,7 @@ func mustSync(t *testing.T, from, to store.Store) {
 // older state, and checks the images that a power cut may leave.
 func TestSyncPowerCut(t *testing.T) {
 	racing.Skip(t) // one goroutine, many times
-	src, image := memstore.New(), memstore.New()
+	src, image := memtest.New(), memtest.New()
 	before, after := changed(t, src, func() { mustSync(t, src, image) })
 	images := 0
 	step := int64(fixture.Soaked(t, 1, 12))
@@ -194,12 +194,12 @@ func TestSyncPowerCut(t *testing.T) {
 // it, which loses the answer.
 func TestSyncInterrupted(t *testing.T) {
 	racing.Skip(t) // one goroutine, many times
-	src := memstore.New()
-	image := memstore.New()
+	src := memtest.New()
+	image := memtest.New()
 	before, after := changed(t, src, func() { mustSync(t, src, image) })
 	for _, lost := range []bool{false, true} {
 		for k := int64(0); ; k++ {
-			left := memstore.New()
+			left := memtest.New()
 			mustSync(t, image, fixture.Conditional(left))
 			h, stopped := fixture.StopAt(k, lost)
 			o := &transfer.SyncOptions{Delete: true, Options: zarr.Options{Concurrency: 1}}

@@ -22,11 +22,11 @@ import (
 	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/test/trees"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/transfer"
 )
 
@@ -170,7 +170,7 @@ func TestSyncReplacedNodes(t *testing.T) {
 		for name, change := range replacements {
 			for _, above := range []bool{false, true} {
 				t.Run(fmt.Sprintf("format %d, %s, in a group %v", format, name, above), func(t *testing.T) {
-					src, dst := zarr.At(memstore.New(), ""), zarr.At(memstore.New(), "mirror")
+					src, dst := zarr.At(memtest.New(), ""), zarr.At(memtest.New(), "mirror")
 					family(t, src, format)
 					if above {
 						if _, err := dst.Root().CreateGroup(t.Context(), nil, &zarr.CreateOptions{Format: format}); err != nil {
@@ -194,7 +194,7 @@ func TestSyncReplacedNodes(t *testing.T) {
 // Sync removes one of its nodes. They stay.
 func TestSyncRivalOfRemoval(t *testing.T) {
 	const theirs = `{"zarr_format":3,"node_type":"group","attributes":{"by":"a rival"}}`
-	src, stored := zarr.At(memstore.New(), ""), memstore.New()
+	src, stored := zarr.At(memtest.New(), ""), memtest.New()
 	family(t, src, 3)
 	rival := false
 	dst := zarr.At(stepping.Conditional(stored, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
@@ -238,7 +238,7 @@ func TestSyncDamagedDocument(t *testing.T) {
 }
 
 func syncIntoDamaged(t *testing.T, root, name, what string) {
-	src, dst := zarr.At(memstore.New(), "a"), zarr.At(memstore.New(), root)
+	src, dst := zarr.At(memtest.New(), "a"), zarr.At(memtest.New(), root)
 	family(t, src, 3)
 	syncWhole(t, src, dst)
 	putDamage(t, dst, name, what, nodename.V3Node)
@@ -320,8 +320,8 @@ func checkMirror(t *testing.T, src, dst *zarr.Location, above bool) {
 func TestSyncUnfinishedAbove(t *testing.T) { synctest.Test(t, unfinishedAbove) }
 
 func unfinishedAbove(t *testing.T) {
-	left := memstore.New()
-	src, dst := zarr.At(memstore.New(), ""), zarr.At(left, "mirror")
+	left := memtest.New()
+	src, dst := zarr.At(memtest.New(), ""), zarr.At(left, "mirror")
 	family(t, src, 3)
 	if _, err := dst.Root().CreateGroup(t.Context(), nil, nil); err != nil {
 		t.Fatal(err)
@@ -353,9 +353,9 @@ func unfinishedAbove(t *testing.T) {
 // TestConvertListed checks that a conversion in place lists the node in the consolidated
 // metadata of the group above, which has that format.
 func TestConvertListed(t *testing.T) {
-	place := zarr.At(memstore.New(), "")
+	place := zarr.At(memtest.New(), "")
 	family(t, place, 3)
-	other := zarr.At(memstore.New(), "x")
+	other := zarr.At(memtest.New(), "x")
 	if _, err := other.CreateArray(t.Context(), trees.Plain(8, 4), &zarr.CreateOptions{Format: 2}); err != nil {
 		t.Fatal(err)
 	}
@@ -373,7 +373,7 @@ func TestConvertListed(t *testing.T) {
 // TestSyncRespelled checks that an array of the destination whose document is spelled in
 // another way is not made anew.
 func TestSyncRespelled(t *testing.T) {
-	src, dst := zarr.At(memstore.New(), ""), zarr.At(memstore.New(), "")
+	src, dst := zarr.At(memtest.New(), ""), zarr.At(memtest.New(), "")
 	spec := trees.Plain(8, 2)
 	spec.Type, spec.FillValue = dtype.Complex64, zarr.FillJSON("[0.0,0.0]")
 	if _, err := src.CreateArray(t.Context(), spec, nil); err != nil {

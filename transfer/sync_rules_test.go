@@ -23,6 +23,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/test/trees"
 	"varve.dev/zarr/internal/vfs"
@@ -30,7 +31,6 @@ import (
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/transfer"
 )
 
@@ -69,8 +69,8 @@ func (c *tally) before(_ context.Context, op stepping.Op) error {
 func TestSyncRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var from, to tally
-		src := zarr.At(stepping.Conditional(memstore.New(), stepping.Hooks{Before: from.before}), "a")
-		dst := zarr.At(stepping.Conditional(memstore.New(), stepping.Hooks{Before: to.before}), "b")
+		src := zarr.At(stepping.Conditional(memtest.New(), stepping.Hooks{Before: from.before}), "a")
+		dst := zarr.At(stepping.Conditional(memtest.New(), stepping.Hooks{Before: to.before}), "b")
 		a := trees.Numbered(t, src, 600)
 		time.Sleep(2 * copying.Slack)
 		if r, err := transfer.Sync(t.Context(), src, dst, nil); err != nil || r.New != 300 || r.Documents != 1 || r.Bytes != 2400 {
@@ -104,7 +104,7 @@ func TestSyncRequests(t *testing.T) {
 // TestSyncTimes checks which values are taken for copies by their times.
 func TestSyncTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		from, to := memstore.New(), memstore.New()
+		from, to := memtest.New(), memtest.New()
 		trees.Numbered(t, zarr.At(from, ""), 8)
 		sync := func(want, kept int64, opt *transfer.SyncOptions) {
 			t.Helper()
@@ -159,13 +159,13 @@ func TestSyncTimes(t *testing.T) {
 // copied again: by the times it would look like a copy.
 func TestSyncLongCopy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		left, to := memstore.New(), memstore.New()
+		left, to := memtest.New(), memtest.New()
 		trees.Numbered(t, zarr.At(left, ""), 4)
 		slow := true
 		from := stepping.Conditional(left, stepping.Hooks{After: func(op stepping.Op, err error) error {
 			if op.Name == "Get" && op.Key.String() == "c/1" && slow {
 				slow = false
-				_, err = left.Write(t.Context(), store.Put(op.Key, []byte("changed!")), store.Flush)
+				_, err = store.Write(t.Context(), left, store.Put(op.Key, []byte("changed!")), store.Flush)
 				time.Sleep(5 * copying.Slack)
 			}
 			return err
@@ -187,7 +187,7 @@ func TestSyncGrowing(t *testing.T) {
 		"read":   func(op stepping.Op) bool { return strings.HasSuffix(op.Key.String(), "c/0") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			left, to := memstore.New(), memstore.New()
+			left, to := memtest.New(), memtest.New()
 			a := trees.Numbered(t, zarr.At(left, ""), 4)
 			var mu sync.Mutex
 			from := stepping.Conditional(left, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
@@ -214,7 +214,7 @@ func TestSyncGrowing(t *testing.T) {
 
 // TestSyncChanging syncs an array that gets another grid whenever it is listed.
 func TestSyncChanging(t *testing.T) {
-	left, to := memstore.New(), memstore.New()
+	left, to := memtest.New(), memtest.New()
 	a := trees.Numbered(t, zarr.At(left, ""), 12)
 	rounds := 0
 	from := stepping.Conditional(left, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
@@ -244,7 +244,7 @@ func TestSyncChanging(t *testing.T) {
 
 // TestSyncRival changes a document of the destination before it is published.
 func TestSyncRival(t *testing.T) {
-	from, left := memstore.New(), memstore.New()
+	from, left := memtest.New(), memtest.New()
 	a := trees.Numbered(t, zarr.At(from, ""), 4)
 	if _, err := transfer.Sync(t.Context(), zarr.At(from, ""), zarr.At(left, ""), nil); err != nil {
 		t.Fatal(err)
@@ -294,7 +294,7 @@ func (h hiding) List(ctx context.Context, dir store.Path, how store.Listing) ite
 // TestSyncCareful checks that nothing is deleted because of a listing that lacks a value
 // or has failed.
 func TestSyncCareful(t *testing.T) {
-	from, to := memstore.New(), memstore.New()
+	from, to := memtest.New(), memtest.New()
 	trees.Numbered(t, zarr.At(from, "x/a"), 4)
 	trees.Numbered(t, zarr.At(from, "x/b"), 4)
 	if _, err := transfer.Sync(t.Context(), zarr.At(from, "x"), zarr.At(to, ""), nil); err != nil {
@@ -324,7 +324,7 @@ func TestSyncCareful(t *testing.T) {
 
 // TestSyncDelete checks what is deleted and what stays.
 func TestSyncDelete(t *testing.T) {
-	from, to := memstore.New(), memstore.New()
+	from, to := memtest.New(), memtest.New()
 	for _, name := range []string{"a", "b", "g/c"} {
 		trees.Numbered(t, zarr.At(from, name), 4)
 	}
@@ -381,7 +381,7 @@ func TestSyncDelete(t *testing.T) {
 // TestSyncKinds replaces an array by a group, and the other way round, if deletions are
 // asked for.
 func TestSyncKinds(t *testing.T) {
-	from, to := memstore.New(), memstore.New()
+	from, to := memtest.New(), memtest.New()
 	trees.Numbered(t, zarr.At(from, "a"), 4)
 	trees.Numbered(t, zarr.At(from, "g/b"), 4)
 	trees.Numbered(t, zarr.At(to, "g"), 6)
@@ -404,7 +404,7 @@ func TestSyncKinds(t *testing.T) {
 
 // TestSyncUnknown syncs arrays with codecs, and with a grid, that Varve does not know.
 func TestSyncUnknown(t *testing.T) {
-	from, to := memstore.New(), memstore.New()
+	from, to := memtest.New(), memtest.New()
 	trees.Numbered(t, zarr.At(from, "a"), 4)
 	document := string(trees.Values(t, from, "a")["zarr.json"])
 	for key, text := range map[string]string{
@@ -441,13 +441,13 @@ func TestSyncUnknown(t *testing.T) {
 func TestSyncNodes(t *testing.T) {
 	for kind, build := range map[string]func(testing.TB, store.Store, string){"new": trees.Tree, "two": trees.TreeV2} {
 		t.Run(kind, func(t *testing.T) {
-			from, to := memstore.New(), memstore.New()
+			from, to := memtest.New(), memtest.New()
 			build(t, from, "x")
 			r, err := transfer.Sync(t.Context(), zarr.At(from, "x"), zarr.At(to, "y"), &transfer.SyncOptions{Nodes: "*/b"})
 			if err != nil || r.Arrays != 1 {
 				t.Fatalf("%+v, %v", r, err)
 			}
-			both, err := transfer.Sync(t.Context(), zarr.At(from, "x"), zarr.At(memstore.New(), ""), &transfer.SyncOptions{Nodes: "[ad]*"})
+			both, err := transfer.Sync(t.Context(), zarr.At(from, "x"), zarr.At(memtest.New(), ""), &transfer.SyncOptions{Nodes: "[ad]*"})
 			if want := map[string]int{"new": 3, "two": 2}[kind]; err != nil || both.Arrays != want || both.New <= r.New {
 				t.Fatalf("%+v, %v", both, err)
 			}
@@ -485,7 +485,7 @@ func TestSyncFiles(t *testing.T) {
 	if _, err := store.Write(t.Context(), src, store.Put(store.MustKey("a/c/3/1"), large), store.Flush); err != nil {
 		t.Fatal(err)
 	}
-	far := memstore.New()
+	far := memtest.New()
 	for _, step := range [][2]*zarr.Location{{zarr.At(src, ""), zarr.At(dst, "y")}, {zarr.At(src, ""), zarr.At(far, "y")}, {zarr.At(far, "y"), zarr.At(trees.Directory(t), "")}} {
 		for range 2 {
 			r, err := transfer.Sync(t.Context(), step[0], step[1], &transfer.SyncOptions{Checksum: true, Verify: true})
@@ -506,7 +506,7 @@ func TestSyncFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer linked.Close()
+	defer store.Close(linked)
 	trees.Numbered(t, zarr.At(linked, "a"), 4)
 	if err := os.Symlink(outside, filepath.Join(dir, "a", "more")); err != nil {
 		t.Skip("this system makes no symbolic links")
@@ -522,7 +522,7 @@ func TestSyncFiles(t *testing.T) {
 
 // TestSyncRefused checks which places are refused.
 func TestSyncRefused(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	trees.Tree(t, s, "x")
 	trees.Opaque(t, s, "old")
 	if _, err := s.Write(t.Context(), store.Put(store.MustKey("other/readme"), []byte("text")), store.Flush); err != nil {
@@ -553,7 +553,7 @@ func TestSyncRefused(t *testing.T) {
 // TestSyncMany syncs more values than fit into one batch, in listings of different
 // orders.
 func TestSyncMany(t *testing.T) {
-	src, far := trees.Directory(t), memstore.New()
+	src, far := trees.Directory(t), memtest.New()
 	o := &zarr.CreateOptions{Options: zarr.Options{Durability: store.Flush}}
 	a, err := zarr.At(src, "").CreateArray(t.Context(), trees.Plain(5000, 1), o)
 	if err == nil {
@@ -602,7 +602,7 @@ func (y *young) sync(opt *transfer.SyncOptions, added, replaced, again, kept int
 func TestSyncYoung(t *testing.T) {
 	stores := map[string]func(vfs.FS) store.Store{
 		"folder": func(f vfs.FS) store.Store { return fixture.FileStore(f) },
-		"memory": func(vfs.FS) store.Store { return memstore.New() },
+		"memory": func(vfs.FS) store.Store { return memtest.New() },
 	}
 	for name, kinds := range map[string][2]string{
 		"folders": {"folder", "folder"}, "from a folder": {"folder", "memory"}, "to a folder": {"memory", "folder"}, "memory": {"memory", "memory"},

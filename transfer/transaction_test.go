@@ -15,10 +15,10 @@ import (
 	"varve.dev/zarr/convert"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/test/trees"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/transfer"
 )
 
@@ -26,7 +26,7 @@ import (
 type unlisted struct{ store.Store }
 
 // dying wraps a store so that every operation after the last permitted one fails.
-func dying(s *memstore.Store, last func(op stepping.Op) bool) store.Store {
+func dying(s memtest.Store, last func(op stepping.Op) bool) store.Store {
 	var dead atomic.Bool
 	died := errors.New("the writer is dead")
 	return stepping.Conditional(s, stepping.Hooks{
@@ -56,9 +56,9 @@ func row(n int) []int32 {
 
 // pair stores a group of two arrays with consolidated metadata, whose writer crashed
 // right after it committed a transaction on both.
-func pair(t *testing.T, format int) *memstore.Store {
+func pair(t *testing.T, format int) memtest.Store {
 	t.Helper()
-	ctx, m := t.Context(), memstore.New()
+	ctx, m := t.Context(), memtest.New()
 	g, err := zarr.At(m, "g").CreateGroup(ctx, nil, &zarr.CreateOptions{Format: format})
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestUnsettled(t *testing.T) {
 			for _, path := range []string{"g", "g/b"} {
 				m := pair(t, format)
 				for kind, s := range map[string]store.Store{"listed": m, "unlisted": unlisted{m}} {
-					err := run(t.Context(), zarr.At(s, path), zarr.At(memstore.New(), "x"))
+					err := run(t.Context(), zarr.At(s, path), zarr.At(memtest.New(), "x"))
 					if !errors.Is(err, zarr.ErrConflict) || !strings.Contains(err.Error(), "finish") {
 						t.Errorf("%s of %s, format %d, %s: %v", name, path, format, kind, err)
 					}
@@ -120,7 +120,7 @@ func TestUnsettled(t *testing.T) {
 				if _, err := zarr.At(m, "g/a").OpenArray(t.Context(), &zarr.Options{Write: true}); err != nil {
 					t.Fatal(err)
 				}
-				dst := memstore.New()
+				dst := memtest.New()
 				if err := run(t.Context(), zarr.At(unlisted{m}, path), zarr.At(dst, "x")); err != nil {
 					t.Fatalf("%s of %s, format %d: %v", name, path, format, err)
 				}
@@ -149,7 +149,7 @@ func TestUnsettledInPlace(t *testing.T) {
 // TestUntrimmed copies and converts an array with an unfinished trim, from stores that
 // can and cannot be listed: all elements are there, or it is refused.
 func TestUntrimmed(t *testing.T) {
-	ctx, m := t.Context(), memstore.New()
+	ctx, m := t.Context(), memtest.New()
 	g, err := zarr.At(m, "g").CreateGroup(ctx, nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func TestUntrimmed(t *testing.T) {
 	for kind, s := range map[string]store.Store{"listed": m, "unlisted": unlisted{m}} {
 		for _, path := range []string{"g", "g/a"} {
 			copied := map[string]string{"g": "x/a", "g/a": "x"}[path]
-			dst := memstore.New()
+			dst := memtest.New()
 			if _, err := transfer.Copy(ctx, zarr.At(s, path), zarr.At(dst, "x"), nil); err != nil {
 				t.Fatalf("%s: %v", kind, err)
 			}
@@ -196,10 +196,10 @@ func TestUntrimmed(t *testing.T) {
 				}
 			}
 			wantRow(t, dst, copied, row(30))
-			if _, err := convert.ConvertTo(ctx, zarr.At(s, path), zarr.At(memstore.New(), "x"), 3, nil); !errors.Is(err, zarr.ErrConflict) {
+			if _, err := convert.ConvertTo(ctx, zarr.At(s, path), zarr.At(memtest.New(), "x"), 3, nil); !errors.Is(err, zarr.ErrConflict) {
 				t.Errorf("%s, %s to format 3: %v, want %v", kind, path, err, zarr.ErrConflict)
 			}
-			old := memstore.New() // its chunks are encoded again
+			old := memtest.New() // its chunks are encoded again
 			if _, err := convert.ConvertTo(ctx, zarr.At(s, path), zarr.At(old, "x"), 2, nil); err != nil {
 				t.Fatalf("%s, %s to format 2: %v", kind, path, err)
 			}
@@ -212,7 +212,7 @@ func TestUntrimmed(t *testing.T) {
 // consolidated metadata is stale, because an array has grown since; all chunks are copied
 // nevertheless.
 func TestOlderConsolidated(t *testing.T) {
-	ctx, m := t.Context(), memstore.New()
+	ctx, m := t.Context(), memtest.New()
 	g, err := zarr.At(m, "").CreateGroup(ctx, nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func TestOlderConsolidated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dst := memstore.New()
+	dst := memtest.New()
 	if _, err := transfer.Copy(ctx, zarr.At(unlisted{m}, ""), zarr.At(dst, "x"), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -260,18 +260,18 @@ func wantRow(t *testing.T, s store.Store, path string, want []int32) {
 // TestCopyUnlistedHuge copies arrays with too many chunks to ask for, from stores that
 // cannot be listed.
 func TestCopyUnlistedHuge(t *testing.T) {
-	ctx, m := t.Context(), memstore.New()
+	ctx, m := t.Context(), memtest.New()
 	for name, cut := range map[string]grid.Cut{"regular": grid.Every(1), "listed": grid.Runs(grid.Run{Length: 1, Count: 1 << 62})} {
 		spec := zarr.Spec{Shape: []int64{1 << 62}, Type: dtype.Int8, Chunks: []grid.Cut{cut}}
 		if _, err := zarr.At(m, name).CreateArray(ctx, spec, nil); err != nil {
 			t.Fatal(err)
 		}
-		_, err := transfer.Copy(ctx, zarr.At(unlisted{m}, name), zarr.At(memstore.New(), "x"), nil)
+		_, err := transfer.Copy(ctx, zarr.At(unlisted{m}, name), zarr.At(memtest.New(), "x"), nil)
 		if !errors.Is(err, zarr.ErrLimit) {
 			t.Errorf("%s: %v, want ErrLimit", name, err)
 		}
 		ended, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
-		_, err = convert.ConvertTo(ended, zarr.At(unlisted{m}, name), zarr.At(memstore.New(), "x"), 2, nil)
+		_, err = convert.ConvertTo(ended, zarr.At(unlisted{m}, name), zarr.At(memtest.New(), "x"), 2, nil)
 		cancel()
 		if err == nil {
 			t.Errorf("%s: converted", name)

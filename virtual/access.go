@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"slices"
 	"strings"
@@ -208,11 +207,7 @@ func (s *sites) shown(location string) string {
 
 // close closes the stores.
 func (s *sites) close() error {
-	err := s.closeOpened()
-	if c, ok := s.home.(io.Closer); ok {
-		err = errors.Join(err, c.Close())
-	}
-	return err
+	return errors.Join(s.closeOpened(), store.Close(s.home))
 }
 
 // closeOpened closes the stores but that of the manifest.

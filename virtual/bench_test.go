@@ -8,26 +8,23 @@ import (
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/filetest"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/virtual/scan"
 )
 
 // storedManifest stores a manifest of n references, 84 for each file, of lengths that
 // differ.
-func storedManifest(b *testing.B, n int) (*filestore.Store, store.Path) {
+func storedManifest(b *testing.B, n int) (filetest.Store, store.Path) {
 	b.Helper()
 	return storedWith(b, n, int64(n/84), []int64{1, 1, 1})
 }
 
 // storedWith does the same for an array of any length and chunks.
-func storedWith(b testing.TB, n int, length int64, chunk []int64) (*filestore.Store, store.Path) {
+func storedWith(b testing.TB, n int, length int64, chunk []int64) (filetest.Store, store.Path) {
 	b.Helper()
-	s, err := filestore.Open(b.TempDir(), nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := filetest.Open(b, b.TempDir())
 	path, err := store.ParsePath("m.vz")
 	if err != nil {
 		b.Fatal(err)

@@ -10,9 +10,9 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // TestBounds stores manifests that could not be read again. They are refused, with what
@@ -34,28 +34,28 @@ func TestBounds(t *testing.T) {
 		groups = append(groups, Group{fmt.Sprint(i), &metadata.Group{Attributes: []byte(text)}})
 	}
 	for name, c := range map[string]struct {
-		store func(s *memstore.Store) error
+		store func(s memtest.Store) error
 		want  string
 	}{
-		"a location": {func(s *memstore.Store) error {
+		"a location": {func(s memtest.Store) error {
 			m := &Manifest{Groups: groups[:1], Sources: []Source{{Location: "../" + long}}}
 			return m.Create(t.Context(), s, mustPath(t, "m.vz"))
 		}, "shorter names"},
-		"a version": {func(s *memstore.Store) error {
+		"a version": {func(s memtest.Store) error {
 			m := &Manifest{Groups: groups[:1], Sources: []Source{{Location: "../f", Version: long + "x"}}}
 			return m.Create(t.Context(), s, mustPath(t, "m.vz"))
 		}, "the version of ../f"},
-		"the document": {func(s *memstore.Store) error {
+		"the document": {func(s memtest.Store) error {
 			return (&Manifest{Groups: groups}).Create(t.Context(), s, mustPath(t, "m.vz"))
 		}, "several manifests"},
-		"a file to add": {func(*memstore.Store) error {
+		"a file to add": {func(memtest.Store) error {
 			j, err := NewJoined(Join{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return j.Add(t.Context(), &Part{Name: "f", Manifest: &Manifest{Sources: []Source{{Location: "../" + long}}}})
 		}, "shorter names"},
-		"a file to scan": {func(s *memstore.Store) error {
+		"a file to scan": {func(s memtest.Store) error {
 			j, err := NewJoined(Join{})
 			if err != nil {
 				t.Fatal(err)
@@ -66,15 +66,15 @@ func TestBounds(t *testing.T) {
 			}
 			return c.Collect(t.Context(), j, []string{"s3://none/first", "s3://none/" + long})
 		}, "shorter names"},
-		"chunks": {func(*memstore.Store) error {
+		"chunks": {func(memtest.Store) error {
 			n := &joined{Array: &Array{Grid: line, Document: &metadata.Array{}}, along: 0, axes: []grid.Axis{axis, axis, axis}}
 			return n.finish()
 		}, "longer chunks"},
-		"values":              {func(*memstore.Store) error { return checkValues(mostValues + 1) }, "bytes of values"},
-		"a file for kerchunk": {func(*memstore.Store) error { return checkKerchunk(mostKerchunk + 1) }, "make a manifest"},
-		"sources":             {func(*memstore.Store) error { return checkSources(make([]Source, 1), mostNumbers) }, "sources"},
+		"values":              {func(memtest.Store) error { return checkValues(mostValues + 1) }, "bytes of values"},
+		"a file for kerchunk": {func(memtest.Store) error { return checkKerchunk(mostKerchunk + 1) }, "make a manifest"},
+		"sources":             {func(memtest.Store) error { return checkSources(make([]Source, 1), mostNumbers) }, "sources"},
 	} {
-		s := memstore.New()
+		s := memtest.New()
 		if err := c.store(s); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %.200v, want %s", name, err, c.want)
 		}
@@ -86,7 +86,7 @@ func TestBounds(t *testing.T) {
 
 // TestLongLocations stores sources whose locations fill several blocks.
 func TestLongLocations(t *testing.T) {
-	s, m := memstore.New(), &Manifest{Groups: []Group{{"", &metadata.Group{Attributes: []byte("{}")}}}}
+	s, m := memtest.New(), &Manifest{Groups: []Group{{"", &metadata.Group{Attributes: []byte("{}")}}}}
 	const n = 9000
 	for i := range n {
 		m.Sources = append(m.Sources, Source{Location: fmt.Sprintf("%04d/%s", i, strings.Repeat("x", mostLocation-5)), Size: 1})

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -538,9 +537,7 @@ func (o *openings) close() error {
 	defer o.mu.Unlock()
 	var errs []error
 	for _, x := range o.of {
-		if c, ok := x.at.store.(io.Closer); ok {
-			errs = append(errs, c.Close())
-		}
+		errs = append(errs, store.Close(x.at.store))
 	}
 	clear(o.of)
 	return errors.Join(errs...)

@@ -129,7 +129,7 @@ func (w *copier) array(ctx context.Context, m *Manifest, a *Array, from sources)
 }
 
 // chunk copies one chunk, and returns where its copy is.
-func (w *copier) chunk(ctx context.Context, src, dst *zarr.Array, scratch *memstore.Store, place int64, axis int) (reference, error) {
+func (w *copier) chunk(ctx context.Context, src, dst *zarr.Array, scratch store.Store, place int64, axis int) (reference, error) {
 	index := make([]int64, dst.Rank())
 	indexOf(place, dst.Grid().Chunks(), axis, index)
 	padded, _ := src.Grid().Chunk(index) // the grids are made for the place
@@ -154,7 +154,7 @@ func (w *copier) chunk(ctx context.Context, src, dst *zarr.Array, scratch *memst
 	}
 	if err == nil {
 		// Free the encoded chunk at once: the memory store holds only what is in flight.
-		_, err = scratch.Write(ctx, store.Delete(key), store.Sync)
+		_, err = store.Write(ctx, scratch, store.Delete(key), store.Sync)
 	}
 	if err != nil {
 		return reference{}, err
@@ -472,13 +472,13 @@ func (a *Array) encode(ctx context.Context, values []byte) error {
 
 // writable makes an array with the same grid and codecs, of which no chunk is stored yet,
 // in a store. fill says that chunks with only the fill value will be stored.
-func (a *Array) writable(ctx context.Context, s *memstore.Store, fill bool) (*zarr.Array, error) {
+func (a *Array) writable(ctx context.Context, s store.Store, fill bool) (*zarr.Array, error) {
 	text, err := a.Document.WithKeyEncoding(metadata.DefaultSlash).Marshal(metadata.Limits{})
 	if err != nil {
 		return nil, err
 	}
 	key := store.MustKey(strings.TrimPrefix(a.Path+"/"+nodename.V3Node, "/"))
-	if _, err := s.Write(ctx, store.Put(key, text), store.Flush); err != nil {
+	if _, err := store.Write(ctx, s, store.Put(key, text), store.Flush); err != nil {
 		return nil, err
 	}
 	return zarr.At(s, a.Path).OpenArray(ctx, &zarr.Options{Write: true, StoreFill: fill})

@@ -290,7 +290,7 @@ func (a *Array) gridOfFaces(length func(face) int64) (*grid.Grid, error) {
 
 // facesAlone makes a real array that has only the faces, in a store. No chunk of it is
 // stored yet, and fill says that those with only the fill value will be.
-func (a *Array) facesAlone(ctx context.Context, length func(face) int64, s *memstore.Store, fill bool) (*zarr.Array, error) {
+func (a *Array) facesAlone(ctx context.Context, length func(face) int64, s store.Store, fill bool) (*zarr.Array, error) {
 	g, err := a.gridOfFaces(length)
 	if err != nil {
 		return nil, err

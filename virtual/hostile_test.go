@@ -15,9 +15,9 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -32,7 +32,7 @@ var (
 
 // made stores the document of a manifest with one array, and a value with a block of two
 // references and one of a source.
-func made(t testing.TB, shape, references, sources string) (*memstore.Store, store.Path) {
+func made(t testing.TB, shape, references, sources string) (memtest.Store, store.Path) {
 	t.Helper()
 	refs := makeReferences(2)
 	refs.set(0, reference{1, 0, 2})
@@ -46,7 +46,7 @@ func made(t testing.TB, shape, references, sources string) (*memstore.Store, sto
 		t.Fatal(err)
 	}
 	text := `{"varve_manifest": 1, "nodes": [{"path": "a", "document": ` + string(document) + `, "references": [` + words.Replace(references) + `]}], "sources": [` + words.Replace(sources) + `]}`
-	s := memstore.New()
+	s := memtest.New()
 	for key, value := range map[string][]byte{"m.vz/manifest.json": []byte(text), "m.vz/k": blocks, "f": {1, 2, 3, 4}} {
 		if _, err := s.Write(t.Context(), store.Put(store.MustKey(key), value), store.Flush); err != nil {
 			t.Fatal(err)
@@ -65,7 +65,7 @@ func jsonNumber(n int) string {
 }
 
 // readMade reads the array of a manifest.
-func readMade(t testing.TB, s *memstore.Store, path store.Path) ([]uint8, error) {
+func readMade(t testing.TB, s memtest.Store, path store.Path) ([]uint8, error) {
 	m, err := Open(t.Context(), s, path)
 	if err != nil {
 		return nil, err

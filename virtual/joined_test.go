@@ -13,9 +13,9 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -38,7 +38,7 @@ type layout struct {
 const drawnFill = int32(-7)
 
 // file draws a file, and stores it.
-func (l *layout) file(t *testing.T, s *memstore.Store, name string, shape []int64) *drawnFile {
+func (l *layout) file(t *testing.T, s memtest.Store, name string, shape []int64) *drawnFile {
 	t.Helper()
 	codecs := []metadata.Extension{codec.Bytes("little")}
 	if !l.plain {
@@ -144,7 +144,7 @@ func TestJoined(t *testing.T) {
 			l.names = append(l.names, fmt.Sprintf("d%d", i))
 			shape[i] = 1 + r.Int64N(7)
 		}
-		s := memstore.New()
+		s := memtest.New()
 		var files []*drawnFile
 		for i := range 1 + r.IntN(5) {
 			if !stack { // only the last file may end within a chunk, unless padding can be cut off
@@ -177,7 +177,7 @@ func TestJoined(t *testing.T) {
 }
 
 // joinAll joins files in several steps, and reads the result.
-func joinAll(t *testing.T, s *memstore.Store, how Join, files []*drawnFile, r *rand.Rand) ([]int64, []int32) {
+func joinAll(t *testing.T, s memtest.Store, how Join, files []*drawnFile, r *rand.Rand) ([]int64, []int32) {
 	t.Helper()
 	ctx := t.Context()
 	path, err := store.ParsePath("m.vz")
@@ -214,7 +214,7 @@ func joinAll(t *testing.T, s *memstore.Store, how Join, files []*drawnFile, r *r
 }
 
 // readBack reads the array of the manifest.
-func readBack(t *testing.T, s *memstore.Store) ([]int64, []int32) {
+func readBack(t *testing.T, s memtest.Store) ([]int64, []int32) {
 	t.Helper()
 	ctx := t.Context()
 	path, err := store.ParsePath("m.vz")
@@ -246,7 +246,7 @@ func readBack(t *testing.T, s *memstore.Store) ([]int64, []int32) {
 func TestReferencedFiles(t *testing.T) {
 	months := []int64{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
 	r := rand.New(rand.NewPCG(3, 5))
-	s := memstore.New()
+	s := memtest.New()
 	var files []*drawnFile
 	for i, days := range months {
 		l := &layout{Rand: r, chunk: []int64{days, 3}, names: []string{"time", "x"}}

@@ -13,13 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // far is a store whose requests take a millisecond, and are counted.
 type far struct {
-	*memstore.Store
+	memtest.Store
 	requests, bytes atomic.Int64
 	fails           error
 }
@@ -49,7 +49,7 @@ func newFar(t *testing.T, size int) (*far, []byte) {
 	for i := range data {
 		data[i] = byte(rand.Uint32())
 	}
-	f := &far{Store: memstore.New()}
+	f := &far{Store: memtest.New()}
 	if _, err := f.Write(t.Context(), store.Put(fileAt, data), store.Flush); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestJointFails(t *testing.T) {
 
 // slow is a store that is neither near nor limits its requests.
 type slow struct {
-	from          *memstore.Store
+	from          memtest.Store
 	flying, crowd atomic.Int64
 }
 

@@ -186,7 +186,7 @@ func (m *Manifest) documentsV2(ctx context.Context) (map[string][]byte, error) {
 	s, sparse := memstore.New(), map[*Array]bool{}
 	put := func(path string, text []byte, err error) error {
 		if err == nil {
-			_, err = s.Write(ctx, store.Put(store.MustKey(strings.TrimPrefix(path+"/"+nodename.V3Node, "/")), text), store.Flush)
+			_, err = store.Write(ctx, s, store.Put(store.MustKey(strings.TrimPrefix(path+"/"+nodename.V3Node, "/")), text), store.Flush)
 		}
 		return err
 	}
@@ -253,7 +253,7 @@ func named(a *Array) []*string {
 
 // collectV2 returns the converted documents, with the shapes of the arrays. Those of
 // sparse arrays must have the right fill value.
-func (m *Manifest) collectV2(ctx context.Context, s *memstore.Store, sparse map[*Array]bool) (map[string][]byte, error) {
+func (m *Manifest) collectV2(ctx context.Context, s store.Store, sparse map[*Array]bool) (map[string][]byte, error) {
 	documents := map[string][]byte{}
 	for e, err := range store.List(ctx, s, store.Path{}, store.Deep) {
 		if err != nil {

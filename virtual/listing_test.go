@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // TestListings lists every folder of drawn manifests: flat listings have what the deep
@@ -30,7 +30,7 @@ func TestListings(t *testing.T) {
 			l.chunk, l.names = append(l.chunk, 1+r.Int64N(3)), append(l.names, fmt.Sprintf("d%d", i))
 			shape[i] = 1 + r.Int64N(9)
 		}
-		s := memstore.New()
+		s := memtest.New()
 		f := l.file(t, s, "f0", shape)
 		joinAll(t, s, Join{Concat: l.names[r.IntN(rank)]}, []*drawnFile{f}, r)
 		m, err := Open(t.Context(), s, mustPath(t, "m.vz"))
@@ -124,7 +124,7 @@ func TestListingOfMany(t *testing.T) {
 // TestWaitForBlock reads a block that another caller is reading from a store that does
 // not answer. Whoever gives up does not wait.
 func TestWaitForBlock(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	files := line(t, s, 2)
 	joinAll(t, s, Join{Concat: "time"}, files, rand.New(rand.NewPCG(1, 2)))
 	asked, answer := make(chan struct{}), make(chan struct{})
@@ -167,7 +167,7 @@ func TestOpenAgain(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	s, n := memstore.New(), 0
+	s, n := memtest.New(), 0
 	for range 2 {
 		at, err := o.site(t.Context(), "x", func() (site, error) {
 			n++
@@ -186,7 +186,7 @@ func TestOpenAgain(t *testing.T) {
 }
 
 // unversioned is a store whose plain listings have no versions.
-type unversioned struct{ *memstore.Store }
+type unversioned struct{ memtest.Store }
 
 func (s unversioned) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
@@ -202,7 +202,7 @@ func (s unversioned) List(ctx context.Context, dir store.Path, how store.Listing
 // TestVersionsOfNodes describes the chunks of a Zarr node by the versions that the store
 // knows, also if its plain listing does not tell them.
 func TestVersionsOfNodes(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	node := `{"zarr_format":3,"node_type":"array","shape":[4],"data_type":"int8","chunk_grid":{"name":"regular","configuration":{"chunk_shape":[2]}},` +
 		`"chunk_key_encoding":{"name":"default"},"fill_value":0,"codecs":[{"name":"bytes"}]}`
 	for name, text := range map[string]string{"a/zarr.json": node, "a/c/0": "12", "a/c/1": "34"} {

@@ -135,7 +135,7 @@ func TestWithout(t *testing.T) {
 			t.Errorf("%q: %v, want %v", pattern, err, want)
 		}
 		c.Close()
-		if err := at.Close(); err != nil {
+		if err := store.Close(at); err != nil {
 			t.Fatal(err)
 		}
 		if want != nil {
@@ -451,7 +451,7 @@ func TestMissingOfFormat2(t *testing.T) {
 		if kind, fill, ok := strings.Cut(text, " "); ok && strings.HasSuffix(path, ".zarray") {
 			text = fmt.Sprintf(`{"zarr_format": 2, "shape": [2], "chunks": [2], "dtype": %q, "fill_value": %s, "order": "C", "compressor": null, "filters": null}`, kind, fill)
 		}
-		if _, err := s.Write(t.Context(), store.Put(store.MustKey(path), []byte(text)), store.Flush); err != nil {
+		if _, err := store.Write(t.Context(), s, store.Put(store.MustKey(path), []byte(text)), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -139,7 +139,7 @@ func TestNamesOfHDF5(t *testing.T) {
 		}
 	}
 	s := memstore.New()
-	if _, err := s.Write(t.Context(), store.Put(store.MustKey("a.h5"), b), store.Flush); err != nil {
+	if _, err := store.Write(t.Context(), s, store.Put(store.MustKey("a.h5"), b), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	p, err := virtual.OpenPart(t.Context(), s, store.MustKey("a.h5"), "a.h5", "memory")

@@ -12,13 +12,13 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // paddedFiles draws files that end within a chunk, along one axis.
-func paddedFiles(t *testing.T, l *layout, s *memstore.Store, axis, n int) []*drawnFile {
+func paddedFiles(t *testing.T, l *layout, s memtest.Store, axis, n int) []*drawnFile {
 	t.Helper()
 	shape := make([]int64, len(l.chunk))
 	for i := range shape {
@@ -105,7 +105,7 @@ func TestCopyPadded(t *testing.T) {
 		for i := range rank {
 			l.chunk, l.names = append(l.chunk, 1+r.Int64N(4)), append(l.names, fmt.Sprintf("d%d", i))
 		}
-		s := memstore.New()
+		s := memtest.New()
 		files := paddedFiles(t, l, s, axis, 1+r.IntN(5))
 		how, split := Join{Concat: l.names[axis], CopyPadded: true}, 1+r.IntN(5)
 		first := how
@@ -129,7 +129,7 @@ func TestCopyOrder(t *testing.T) {
 	how := Join{Concat: "time", CopyPadded: true}
 	for fails := 1; ; fails++ {
 		for _, after := range []bool{false, true} {
-			s := memstore.New()
+			s := memtest.New()
 			l := &layout{Rand: rand.New(rand.NewPCG(1, 1)), chunk: []int64{3, 2}, names: []string{"time", "x"}}
 			var files []*drawnFile
 			for i := range 3 {
@@ -196,7 +196,7 @@ func TestCopyOrder(t *testing.T) {
 func TestCopyChanged(t *testing.T) {
 	how := Join{Concat: "time", CopyPadded: true}
 	for _, gone := range []bool{false, true} {
-		s := memstore.New()
+		s := memtest.New()
 		l := &layout{Rand: rand.New(rand.NewPCG(1, 1)), chunk: []int64{3, 2}, names: []string{"time", "x"}}
 		files := []*drawnFile{l.file(t, s, "f0", []int64{5, 9}), l.file(t, s, "f1", []int64{5, 9})}
 		key := store.MustKey("f0")
@@ -240,7 +240,7 @@ func TestExtendReadsTheEnd(t *testing.T) {
 
 // TestCopyBudget copies many chunks with a budget for one: they are read one at a time.
 func TestCopyBudget(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	l := &layout{Rand: rand.New(rand.NewPCG(1, 1)), chunk: []int64{3, 2}, names: []string{"time", "x"}}
 	files := []*drawnFile{l.file(t, s, "f0", []int64{5, 99}), l.file(t, s, "f1", []int64{5, 99})}
 	var reading, most atomic.Int64

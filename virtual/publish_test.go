@@ -10,13 +10,13 @@ import (
 	"slices"
 	"testing"
 
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // line returns files of a line of numbers, in chunks of one.
-func line(t *testing.T, s *memstore.Store, n int) []*drawnFile {
+func line(t *testing.T, s memtest.Store, n int) []*drawnFile {
 	t.Helper()
 	l := &layout{Rand: rand.New(rand.NewPCG(1, 1)), chunk: []int64{1}, names: []string{"time"}}
 	var files []*drawnFile
@@ -55,7 +55,7 @@ func grown(t *testing.T, s store.Store, files ...*drawnFile) *Manifest {
 // TestTwoAppend lets two programs add files to one manifest at the same time: one of them
 // is told, and adds its file again.
 func TestTwoAppend(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	files := line(t, s, 3)
 	joinAll(t, s, Join{Concat: "time"}, files[:1], rand.New(rand.NewPCG(1, 2)))
 	one, two := grown(t, s, files[1]), grown(t, s, files[2])
@@ -81,7 +81,7 @@ func TestPublishOrder(t *testing.T) {
 	broken := errors.New("broken")
 	for fails := 0; ; fails++ {
 		for _, after := range []bool{false, true} {
-			s := memstore.New()
+			s := memtest.New()
 			files := line(t, s, 2)
 			joinAll(t, s, Join{Concat: "time"}, files[:1], rand.New(rand.NewPCG(1, 2)))
 			n, hit := 0, false

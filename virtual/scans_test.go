@@ -19,6 +19,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/filetest"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
@@ -37,7 +38,7 @@ type archive struct {
 
 // aging is a store whose values can be made older.
 type aging struct {
-	*filestore.Store
+	filetest.Store
 	older map[store.Version]time.Duration
 }
 
@@ -84,9 +85,8 @@ func newArchive(t *testing.T, pattern string) *archive {
 		}
 	}
 	a.store = &aging{older: map[store.Version]time.Duration{}}
-	if a.store.Store, err = filestore.Open(a.dir, nil); err == nil {
-		a.path, err = store.ParsePath("made.vz")
-	}
+	a.store.Store = filetest.Open(t, a.dir)
+	a.path, err = store.ParsePath("made.vz")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,6 @@ import (
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/filestore"
 )
 
 // view shows references as a read-only store of Zarr: documents, and chunks, which are
@@ -113,7 +112,7 @@ func (s *view) read(ctx context.Context, v found, off, n int64, dst []byte) ([]b
 // times returns the scheme of a target, by which its times are compared: an archive on
 // this machine has rounded ones.
 func (t target) times() string {
-	if _, isFolder := store.Driver(t.store).(*filestore.Store); !isFolder && t.scheme == "file" {
+	if _, isFolder := store.Driver(t.store).(store.Directories); !isFolder && t.scheme == "file" {
 		return ""
 	}
 	return t.scheme
@@ -243,10 +242,7 @@ func openIn(
 		err = s.readOnly()
 	}
 	if err != nil {
-		if c, ok := home.(io.Closer); ok {
-			err = errors.Join(err, c.Close())
-		}
-		return nil, err
+		return nil, errors.Join(err, store.Close(home))
 	}
 	if from, ok := s.sources.(*sites); ok && from.near() {
 		return nearStore{s}, nil

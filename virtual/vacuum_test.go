@@ -16,10 +16,10 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -166,7 +166,7 @@ func TestVacuumGrace(t *testing.T) {
 // TestVacuumLate reads by a manifest that was opened before values were deleted: an
 // error, and never the fill value.
 func TestVacuumLate(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	files := line(t, s, 2)
 	joinAll(t, s, Join{Concat: "time"}, files[:1], rand.New(rand.NewPCG(1, 2)))
 	path := mustPath(t, "m.vz")
@@ -200,13 +200,13 @@ func TestVacuumHistories(t *testing.T) {
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		l := &layout{Rand: r, plain: r.IntN(2) == 0, chunk: []int64{1 + r.Int64N(3), 2}, names: []string{"time", "x"}}
-		s := memstore.New()
+		s := memtest.New()
 		files := paddedFiles(t, l, s, 0, 2+r.IntN(4))
 		how, path := Join{Concat: "time", CopyPadded: true}, mustPath(t, "m.vz")
 		// Values that Varve does not know.
 		others := []string{"m.vz/blocks/notes.txt", "m.vz/data/0123", "m.vz/README"}
 		for _, name := range others {
-			if _, err := s.Write(t.Context(), store.Put(store.MustKey(name), []byte("x")), store.Flush); err != nil {
+			if _, err := store.Write(t.Context(), s, store.Put(store.MustKey(name), []byte("x")), store.Flush); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -254,7 +254,7 @@ func TestVacuumBeside(t *testing.T) {
 	none := &rechunk.VacuumOptions{Grace: -1}
 	for _, held := range []string{"the program", "the vacuum"} {
 		for at := 1; ; at++ {
-			s := memstore.New()
+			s := memtest.New()
 			files := line(t, s, 3)
 			joinAll(t, s, Join{Concat: "time"}, files[:1], rand.New(rand.NewPCG(1, 2)))
 			if err := grown(t, s, files[1]).Update(t.Context()); err != nil {
@@ -364,7 +364,7 @@ func TestVacuumScans(t *testing.T) {
 // TestSupersededIsBounded adds many files, with vacuums in between. The document forgets
 // values that are gone.
 func TestSupersededIsBounded(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	files := line(t, s, 3*mostSuperseded)
 	joinAll(t, s, Join{Concat: "time"}, files[:1], rand.New(rand.NewPCG(1, 2)))
 	path := mustPath(t, "m.vz")
@@ -391,7 +391,7 @@ func TestSupersededIsBounded(t *testing.T) {
 // TestCopiesGone deletes copies of chunks before the manifest is stored that refers to
 // them.
 func TestCopiesGone(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	l := &layout{Rand: rand.New(rand.NewPCG(1, 1)), chunk: []int64{3, 2}, names: []string{"time", "x"}}
 	files := []*drawnFile{l.file(t, s, "f0", []int64{5, 9}), l.file(t, s, "f1", []int64{5, 9})}
 	j, err := NewJoined(Join{Concat: "time", CopyPadded: true})
@@ -433,7 +433,7 @@ func TestForeignDocument(t *testing.T) {
 		``:                                       true,
 		`{"varve_manifest": 99, "later": "yes"}`: true,
 	} {
-		s, path := memstore.New(), mustPath(t, "m.vz")
+		s, path := memtest.New(), mustPath(t, "m.vz")
 		for _, key := range []string{own.ManifestDocument, "data/0123456789abcdef"} {
 			if _, err := s.Write(t.Context(), store.Put(path.MustKey(key), []byte(text)), store.Flush); err != nil {
 				t.Fatal(err)
@@ -460,7 +460,7 @@ func TestForeignDocument(t *testing.T) {
 func TestDeleteOrder(t *testing.T) {
 	broken := errors.New("broken")
 	for fails := 1; ; fails++ {
-		s := memstore.New()
+		s := memtest.New()
 		files := line(t, s, 2)
 		joinAll(t, s, Join{Concat: "time"}, files, rand.New(rand.NewPCG(1, 2)))
 		var n atomic.Int64

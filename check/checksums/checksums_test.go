@@ -21,8 +21,8 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // archive makes a group with two arrays in a folder.
@@ -133,7 +133,7 @@ func TestCompare(t *testing.T) {
 
 // TestLines has lists that are none.
 func TestLines(t *testing.T) {
-	at := zarr.At(memstore.New(), "")
+	at := zarr.At(memtest.New(), "")
 	for _, text := range []string{"x", strings.Repeat("0", 64), strings.Repeat("0", 64) + " x", strings.Repeat("g", 64) + "  x", strings.Repeat("0", 63) + "  xy"} {
 		_, err := checksums.Compare(context.Background(), at, strings.NewReader("\n"+text+"\n"), nil)
 		if !errors.Is(err, zarr.ErrInvalidArgument) || !strings.Contains(err.Error(), "line 2") {
@@ -145,7 +145,7 @@ func TestLines(t *testing.T) {
 // TestOddNames has names of other programs that are no keys, and keys that need no
 // escapes.
 func TestOddNames(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	for _, key := range []string{"ä b", "-x", "*y", "plain"} {
 		fixture.Put(t, s, key, key)
 	}
@@ -159,7 +159,7 @@ func TestOddNames(t *testing.T) {
 
 // TestLongValues reads a value in parts.
 func TestLongValues(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	data := bytes.Repeat([]byte("0123456789abcde"), 1<<20)
 	fixture.Put(t, s, "long", string(data))
 	list, r := write(t, zarr.At(s, ""), nil)
@@ -170,7 +170,7 @@ func TestLongValues(t *testing.T) {
 
 // TestFailure ends at the first value that cannot be read, and leaves nothing running.
 func TestFailure(t *testing.T) {
-	s := &failing{Store: memstore.New()}
+	s := &failing{Store: memtest.New()}
 	for i := range 100 {
 		fixture.Put(t, s.Store, fmt.Sprint(i), "value")
 	}
@@ -183,7 +183,7 @@ func TestFailure(t *testing.T) {
 var errBroken = errors.New("broken")
 
 // failing is a store with a value that cannot be read.
-type failing struct{ *memstore.Store }
+type failing struct{ memtest.Store }
 
 func (f *failing) Get(ctx context.Context, key store.Key, q store.Request, room []byte) ([]byte, store.Info, error) {
 	if key.String() == "50" {
@@ -196,7 +196,7 @@ func (f *failing) Get(ctx context.Context, key store.Key, q store.Request, room 
 // one version.
 func TestChangedMeanwhile(t *testing.T) {
 	old, next := strings.Repeat("a", 10<<20), strings.Repeat("b", 10<<20)
-	s := &replacing{Store: memstore.New(), t: t, replacement: next}
+	s := &replacing{Store: memtest.New(), t: t, replacement: next}
 	fixture.Put(t, s.Store, "long", old)
 	list, _ := write(t, zarr.At(s, ""), nil)
 	if want := fmt.Sprintf("%x  long\n", sha256.Sum256([]byte(next))); list != want {
@@ -206,7 +206,7 @@ func TestChangedMeanwhile(t *testing.T) {
 
 // replacing is a store whose value is replaced after the first part was read.
 type replacing struct {
-	*memstore.Store
+	memtest.Store
 	t           *testing.T
 	replacement string
 	done        bool

@@ -21,8 +21,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/check/checksums"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/transfer"
 )
 
@@ -61,7 +61,7 @@ func readers(texts []string) (list []io.Reader) {
 
 // sorted is a store that lists in order, and that notes which values were read.
 type sorted struct {
-	*memstore.Store
+	memtest.Store
 	mu   sync.Mutex
 	read []string
 }
@@ -95,7 +95,7 @@ func (s *sorted) Get(ctx context.Context, key store.Key, q store.Request, room [
 // heap makes a store of values with random names.
 func heap(t *testing.T, r *rand.Rand, n int) *sorted {
 	t.Helper()
-	s := &sorted{Store: memstore.New()}
+	s := &sorted{Store: memtest.New()}
 	for range n {
 		name := fmt.Sprintf("%c/%d", "xyz"[r.IntN(3)], r.IntN(1000))
 		if r.IntN(5) == 0 {
@@ -202,7 +202,7 @@ func TestPartsOfFiles(t *testing.T) {
 
 // TestPartsRefused passes parts that are damaged, or that do not make a whole.
 func TestPartsRefused(t *testing.T) {
-	s := &sorted{Store: memstore.New()}
+	s := &sorted{Store: memtest.New()}
 	for i := range 9 {
 		fixture.Put(t, s.Store, fmt.Sprint(i), "value")
 	}
@@ -259,7 +259,7 @@ func TestPartsRefused(t *testing.T) {
 // TestPartFailure ends a part at a value that cannot be read. What was written of it is
 // refused.
 func TestPartFailure(t *testing.T) {
-	s := &failing{Store: memstore.New()}
+	s := &failing{Store: memtest.New()}
 	for i := range 100 {
 		fixture.Put(t, s.Store, fmt.Sprint(i), "value")
 	}
@@ -275,7 +275,7 @@ func TestPartFailure(t *testing.T) {
 
 // FuzzParts reads damaged parts.
 func FuzzParts(f *testing.F) {
-	s := memstore.New()
+	s := memtest.New()
 	for _, key := range []string{"a", "b/c"} {
 		if _, err := s.Write(context.Background(), store.Put(store.MustKey(key), []byte(key)), store.Sync); err != nil {
 			f.Fatal(err)

@@ -20,16 +20,16 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // create returns an array in memory.
 func create(t rapid.TB, spec zarr.Spec) *zarr.Array {
 	t.Helper()
-	a, err := zarr.At(memstore.New(), "").CreateArray(context.Background(), spec, nil)
+	a, err := zarr.At(memtest.New(), "").CreateArray(context.Background(), spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestElementsOfOtherTypes(t *testing.T) {
 func TestNodes(t *testing.T) {
 	ctx := context.Background()
 	build := func(attributes, only string, shape int64, chunk int64, values ...int32) *zarr.Group {
-		h := zarr.At(memstore.New(), "")
+		h := zarr.At(memtest.New(), "")
 		g := fixture.Must(h.CreateGroup(ctx, json.RawMessage(attributes), nil))
 		spec := zarr.Spec{Shape: []int64{shape}, Type: dtype.Int32, Chunks: grid.Chunks(chunk), DimensionNames: []string{"t"}}
 		a := fixture.Must(h.At("sub/x").CreateArray(ctx, spec, nil))
@@ -340,7 +340,7 @@ func TestManyRegions(t *testing.T) {
 // the chunks are read together, and what cannot be read is listed.
 func TestUnread(t *testing.T) {
 	ctx := t.Context()
-	stores := [2]*memstore.Store{memstore.New(), memstore.New()}
+	stores := [2]memtest.Store{memtest.New(), memtest.New()}
 	groups := [2]zarr.Node{}
 	for i, s := range stores {
 		g := fixture.Must(zarr.At(s, "").CreateGroup(ctx, nil, nil))
@@ -412,7 +412,7 @@ func TestLongTexts(t *testing.T) {
 	}
 	open := func(last string, most int64, spec zarr.Spec) *zarr.Array {
 		spec.Shape, spec.Type = shape, dtype.String
-		s := memstore.New()
+		s := memtest.New()
 		a := fixture.Must(zarr.At(s, "").CreateArray(ctx, spec, nil))
 		text := append(slices.Clone(text[:len(text)-1]), last)
 		if err := zarr.Write(ctx, a, nil, text); err != nil {

@@ -16,8 +16,8 @@ import (
 
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // station creates a group with a field and its times, in chunks of the given lengths.
@@ -279,7 +279,7 @@ func TestAppendCalendars(t *testing.T) {
 // late ones. There is one copy of each.
 func TestAppendByTogether(t *testing.T) {
 	for name, group := range map[string]string{"files": filepath.Join(t.TempDir(), "g.zarr"), "no locks": "mortal://g", "locks": "mortal://g"} {
-		mortals = &mortal{below: memstore.New(), left: -1, locks: name == "locks"}
+		mortals = &mortal{below: memtest.New(), left: -1, locks: name == "locks"}
 		station(t, group, "[[1],2]")
 		var wg sync.WaitGroup
 		for k := range 3 {
@@ -343,7 +343,7 @@ func testCrashes(t *testing.T, name string, begin func(group string) ([]string, 
 	for left := -1; ; left++ {
 		crashed := false
 		for _, late := range []bool{false, true} {
-			m := &mortal{below: memstore.New(), left: -1, late: late}
+			m := &mortal{below: memtest.New(), left: -1, late: late}
 			mortals = m
 			args, list := begin("mortal://g")
 			m.revive(left)
@@ -371,7 +371,7 @@ func testCrashes(t *testing.T, name string, begin func(group string) ([]string, 
 // mortal is a store without locks whose client dies after some changes: all of its
 // requests then fail. The last change is made, if it dies late.
 type mortal struct {
-	below *memstore.Store
+	below memtest.Store
 	late  bool
 	locks bool
 

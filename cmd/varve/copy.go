@@ -311,7 +311,7 @@ func (f *copyFlags) agreed(
 		if errors.Is(err, convert.ErrManyMissing) {
 			err = nil // permitted asks about these next
 		}
-		_, archive := store.Driver(dst.Store()).(*zipstore.Store) // replaced as a whole
+		archive := zipstore.IsArchive(dst.Store()) && !zipstore.IsNew(dst.Store()) // replaced as a whole
 		if err = errors.Join(atLocation(cmd.Name(), from, src, err), closeStore(dst, true)); archive || err != nil {
 			return err
 		}
@@ -355,7 +355,7 @@ func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst *zarr.
 	// The copy may have stopped because the context was cancelled. The look must still
 	// work.
 	begun, lookErr := isHidden(context.WithoutCancel(cmd.Context()), dst)
-	_, archive := store.Driver(dst.Store()).(*zipstore.Archive) // discarded as a whole
+	archive := zipstore.IsNew(dst.Store()) // discarded as a whole
 	err = atLocation(cmd.Name(), from, src, errors.Join(err, closeStore(dst, false)))
 	if f.dry {
 		return err

@@ -29,7 +29,6 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/rehearsal"
-	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/zipstore"
 )
 
@@ -249,8 +248,8 @@ func (c *creation) fillFrom(cmd *cobra.Command, location string, a *zarr.Array, 
 	}
 	err = failure.On(cmd.Name(), location, err)
 	// An archive cannot delete a node, but it is not published before it is closed.
-	if archive, ok := store.Driver(a.Location().Store()).(*zipstore.Archive); ok {
-		return errors.Join(err, archive.Discard())
+	if s := a.Location().Store(); zipstore.IsNew(s) {
+		return errors.Join(err, zipstore.Discard(s))
 	}
 	defer a.Close()
 	return c.undo(cmd, location, err)

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"iter"
 	"path/filepath"
 	"strings"
@@ -36,10 +35,7 @@ func (d *demo) open(ctx context.Context) (end func() error, err error) {
 		}
 		d.h, d.facts.Path = zarr.At(s, ""), filepath.ToSlash(filepath.Join(d.dir, d.name))
 	}
-	end = func() error { return nil }
-	if c, ok := d.h.Store().(io.Closer); ok {
-		end = c.Close
-	}
+	end = func() error { return store.Close(d.h.Store()) }
 	values, err := d.list(ctx)
 	if err == nil && len(values) > 0 {
 		err = errNotEmpty

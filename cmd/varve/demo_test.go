@@ -80,7 +80,7 @@ func valuesIn(t *testing.T, dir string) snapshot {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	defer store.Close(s)
 	all, err := (&demo{h: zarr.At(s, "")}).list(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ package main
 import (
 	"bufio"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -58,9 +57,7 @@ func examine(cmd *cobra.Command, location string, o doctor.Options) error {
 	if err != nil {
 		return err
 	}
-	if c, ok := at.Store().(io.Closer); ok {
-		defer c.Close()
-	}
+	defer store.Close(at.Store())
 	dir, err := store.ParsePath(at.Path())
 	if err != nil {
 		return err

@@ -117,7 +117,7 @@ func crowded(t *testing.T, inner, letters int, limits zarr.Limits) *zarr.Array {
 	}
 	sum := crc32.Checksum(index, crc32.MakeTable(crc32.Castagnoli))
 	shard = binary.LittleEndian.AppendUint32(append(shard, index...), sum)
-	if _, err := s.Write(t.Context(), store.Put(store.MustKey("c/0"), shard), store.Sync); err != nil {
+	if _, err := store.Write(t.Context(), s, store.Put(store.MustKey("c/0"), shard), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	a, err := zarr.At(s, "").OpenArray(t.Context(), &zarr.Options{Limits: limits})
@@ -140,7 +140,7 @@ func crowdedChunks(t *testing.T, chunks, letters int) *zarr.Array {
 		t.Fatal(err)
 	}
 	for i := range chunks {
-		if _, err := s.Write(t.Context(), store.Put(store.MustKey(fmt.Sprint("c/", i)), runs(letters)), store.Sync); err != nil {
+		if _, err := store.Write(t.Context(), s, store.Put(store.MustKey(fmt.Sprint("c/", i)), runs(letters)), store.Sync); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -24,8 +24,8 @@ func TestRemovalOfLockedMember(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer s.Close()
-			unlock, err := s.Lock(t.Context(), store.MustKey("g/sub/a/x").Dir())
+			defer store.Close(s)
+			unlock, err := store.Lock(t.Context(), s, store.MustKey("g/sub/a/x").Dir())
 			if err != nil {
 				t.Fatal(err)
 			}

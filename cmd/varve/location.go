@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -130,12 +129,8 @@ func removeEmpty(location string) {
 // closeStore closes the store of a location. For a new archive, complete decides whether
 // it is published or discarded.
 func closeStore(p *zarr.Location, complete bool) error {
-	s := p.Store()
-	if a, ok := store.Driver(s).(*zipstore.Archive); ok && !complete {
-		return a.Discard()
+	if s := p.Store(); complete || !zipstore.IsNew(s) {
+		return store.Close(s)
 	}
-	if c, ok := store.As[io.Closer](s); ok {
-		return c.Close()
-	}
-	return nil
+	return zipstore.Discard(p.Store())
 }

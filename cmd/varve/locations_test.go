@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// publish serves a directory. If bare is set, missing files are forbidden. Requests need
-// the query "sig=canary" and the password "canary".
-func publish(t *testing.T, dir string, bare bool) string {
+// serveFolder serves a directory. If bare is set, missing files are forbidden. Requests
+// need the query "sig=canary" and the password "canary".
+func serveFolder(t *testing.T, dir string, bare bool) string {
 	t.Helper()
 	files := http.FileServer(http.Dir(dir))
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -36,7 +36,7 @@ func publish(t *testing.T, dir string, bare bool) string {
 // secret.
 func TestRemote(t *testing.T) {
 	dir := fixture(t, "group_consolidated.zarr")
-	url := publish(t, filepath.Dir(dir), true) + "/group_consolidated.zarr"
+	url := serveFolder(t, filepath.Dir(dir), true) + "/group_consolidated.zarr"
 	const query = "?sig=canary"
 	plain := map[int]string{}
 	for _, local := range []bool{true, false} {
@@ -86,7 +86,7 @@ func TestRemote(t *testing.T) {
 func TestCopy(t *testing.T) {
 	dir := fixture(t, "group_consolidated.zarr")
 	in := t.TempDir()
-	url := publish(t, filepath.Dir(dir), false) + "/group_consolidated.zarr?sig=canary"
+	url := serveFolder(t, filepath.Dir(dir), false) + "/group_consolidated.zarr?sig=canary"
 	plan := decode(t, must(t, "", "copy", dir, in+"/a.zarr", "--dry-run", "--json"))
 	if _, err := os.Stat(in + "/a.zarr"); err == nil {
 		t.Error("a dry run makes a directory")

@@ -24,7 +24,7 @@ func TestLockTimeout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	defer store.Close(s)
 	path, err := store.ParsePath("a")
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,12 +45,7 @@ func openFolderOf(ctx context.Context, location string, access store.Access) (*m
 }
 
 // Close closes the store.
-func (f *manifestFolder) Close() error {
-	if c, ok := store.As[io.Closer](f.Store); ok {
-		return c.Close()
-	}
-	return nil
-}
+func (f *manifestFolder) Close() error { return store.Close(f.Store) }
 
 // manifestAt opens the folder of a manifest, finished or not. It returns nil if a
 // location is none.

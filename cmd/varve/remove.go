@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/internal/scheme"
 	"varve.dev/zarr/store"
@@ -91,7 +92,7 @@ func refuseArchive(cmd *cobra.Command, location string) error {
 	if err != nil {
 		return nil // the removal reports it
 	}
-	_, is := store.Driver(at.Store()).(*zipstore.Store)
+	is := zipstore.IsArchive(at.Store())
 	switch err := closeStore(at, true); {
 	case err != nil || !is:
 		return err
@@ -121,7 +122,7 @@ func deletable(cmd *cobra.Command, location string, opt *zarr.Options) error {
 	if err != nil {
 		return err
 	}
-	err = at.DeleteIf(cmd.Context(), &try, func(context.Context) error { return errDeletable })
+	err = at.Delete(publish.WithCheck(cmd.Context(), func(context.Context) error { return errDeletable }), &try)
 	if errors.Is(err, errDeletable) {
 		err = nil
 	}

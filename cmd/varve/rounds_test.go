@@ -16,14 +16,14 @@ import (
 	"time"
 
 	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // distant is a store whose requests each take a second. In a bubble of package synctest,
 // the seconds of a command are its round trips, one after the other.
 type distant struct {
-	below *memstore.Store
+	below memtest.Store
 	mu    sync.Mutex
 	asked []string
 }
@@ -80,7 +80,7 @@ func init() {
 // loaded returns a distant store with the files of a folder.
 func loaded(t *testing.T, dir string) *distant {
 	t.Helper()
-	d := &distant{below: memstore.New()}
+	d := &distant{below: memtest.New()}
 	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err

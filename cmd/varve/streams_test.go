@@ -158,5 +158,5 @@ func holdLock(t *testing.T, location, node string) (release func()) {
 	if err != nil {
 		t.Skip(err)
 	}
-	return sync.OnceFunc(func() { _ = errors.Join(unlock(), s.Close()) })
+	return sync.OnceFunc(func() { _ = errors.Join(unlock(), store.Close(s)) })
 }

@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // uploading is a store with uploads of crashed writers.
 type uploading struct {
-	*memstore.Store
+	memtest.Store
 	left int
 	err  error
 }
@@ -33,7 +33,7 @@ func (u *uploading) SweepUploads(_ context.Context, age time.Duration, dryRun bo
 // TestVacuumUploads checks that vacuum lists uploads, asks, and aborts them, that neither
 // a dry run nor a command that writes does, and that a refusal is told.
 func TestVacuumUploads(t *testing.T) {
-	u := &uploading{Store: memstore.New(), left: 2}
+	u := &uploading{Store: memtest.New(), left: 2}
 	store.Register("uploading", func(_ context.Context, location string, _ store.Access) (store.Store, store.Path, error) {
 		at, err := store.ParsePath(strings.TrimPrefix(location, "uploading://"))
 		return u, at, err

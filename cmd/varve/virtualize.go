@@ -185,9 +185,7 @@ func (f *virtualizeFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return failure.On("virtualize", f.out, err)
 	}
-	if c, ok := store.As[io.Closer](at); ok {
-		defer func() { err = errors.Join(err, c.Close()) }()
-	}
+	defer func() { err = errors.Join(err, store.Close(at)) }()
 	path, err := dir.Join(name)
 	if err != nil {
 		return failure.On("virtualize", f.out, err)

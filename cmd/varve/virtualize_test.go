@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"varve.dev/zarr/internal/test/filetest"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/virtual"
@@ -248,7 +249,7 @@ func TestVacuumOfManifest(t *testing.T) {
 }
 
 // ahead is a store whose clock is two days ahead of that of this machine.
-type ahead struct{ *filestore.Store }
+type ahead struct{ filetest.Store }
 
 func (s *ahead) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	info, err := s.Store.Stat(ctx, key)
@@ -278,7 +279,7 @@ func TestVacuumAsksFirst(t *testing.T) {
 		return names
 	}
 	before := values()
-	f := &manifestFolder{&ahead{home}, must1(store.ParsePath("e.vz"))}
+	f := &manifestFolder{&ahead{home.(filetest.Store)}, must1(store.ParsePath("e.vz"))}
 	for _, yes := range []bool{false, true} {
 		cmd, out := newVacuumCommand(), new(strings.Builder)
 		cmd.SetContext(t.Context())

@@ -13,13 +13,13 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memstore"
 )
 
 // coordinateOf makes the coordinate of a dimension beside an array.
-func coordinateOf[T dtype.Element](name string, attributes map[string]any, fill string, values ...T) func(t *testing.T, s *memstore.Store) {
-	return func(t *testing.T, s *memstore.Store) {
+func coordinateOf[T dtype.Element](name string, attributes map[string]any, fill string, values ...T) func(t *testing.T, s memtest.Store) {
+	return func(t *testing.T, s memtest.Store) {
 		t.Helper()
 		spec := zarr.Spec{Shape: []int64{int64(len(values))}, Type: dtype.Of[T](), Attributes: attributes, DimensionNames: []string{name}}
 		if fill != "" {
@@ -30,15 +30,15 @@ func coordinateOf[T dtype.Element](name string, attributes map[string]any, fill 
 }
 
 // coordinateAs makes a coordinate of a type with some axes.
-func coordinateAs[T dtype.Element](name string, axes []string, typ dtype.Type, attributes map[string]any, shape []int64, values ...T) func(*testing.T, *memstore.Store) {
-	return func(t *testing.T, s *memstore.Store) {
+func coordinateAs[T dtype.Element](name string, axes []string, typ dtype.Type, attributes map[string]any, shape []int64, values ...T) func(*testing.T, memtest.Store) {
+	return func(t *testing.T, s memtest.Store) {
 		t.Helper()
 		stored(t, s, name, zarr.Spec{Shape: shape, Type: typ, Attributes: attributes, DimensionNames: axes}, values)
 	}
 }
 
 // stored makes an array and writes all of it.
-func stored[T dtype.Element](t *testing.T, s *memstore.Store, name string, spec zarr.Spec, values []T) {
+func stored[T dtype.Element](t *testing.T, s memtest.Store, name string, spec zarr.Spec, values []T) {
 	t.Helper()
 	a, err := zarr.At(s, name).CreateArray(t.Context(), spec, nil)
 	if err == nil {
@@ -51,9 +51,9 @@ func stored[T dtype.Element](t *testing.T, s *memstore.Store, name string, spec 
 
 // labelledArray makes an array of the shape (2, 3) with the axes t and y and a
 // coordinate of y, unless it is nil.
-func labelledArray(t *testing.T, names []string, coordinate func(t *testing.T, s *memstore.Store)) *zarr.Array {
+func labelledArray(t *testing.T, names []string, coordinate func(t *testing.T, s memtest.Store)) *zarr.Array {
 	t.Helper()
-	s := memstore.New()
+	s := memtest.New()
 	if _, err := zarr.At(s, "").CreateGroup(t.Context(), nil, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -72,10 +72,10 @@ func TestCheckAxes(t *testing.T) {
 	type attributes = map[string]any
 	ty := []string{"t", "y"}
 	plain := coordinateOf("y", nil, "", 1.0, 2, 3)
-	days := func(units, calendar string, values ...int64) func(*testing.T, *memstore.Store) {
+	days := func(units, calendar string, values ...int64) func(*testing.T, memtest.Store) {
 		return coordinateOf("y", attributes{"units": units, "calendar": calendar}, "-1", values...)
 	}
-	lead := func(unit string, values ...int64) func(*testing.T, *memstore.Store) {
+	lead := func(unit string, values ...int64) func(*testing.T, memtest.Store) {
 		typ, err := dtype.TimedeltaOf(unit, 1)
 		if err != nil {
 			t.Fatal(err)
@@ -83,8 +83,8 @@ func TestCheckAxes(t *testing.T) {
 		return coordinateAs("y", []string{"y"}, typ, nil, []int64{3}, values...)
 	}
 	// The chunk of the element between is not stored.
-	inChunks := func(first, last float64) func(*testing.T, *memstore.Store) {
-		return func(t *testing.T, s *memstore.Store) {
+	inChunks := func(first, last float64) func(*testing.T, memtest.Store) {
+		return func(t *testing.T, s memtest.Store) {
 			a, err := zarr.At(s, "y").CreateArray(t.Context(), zarr.Spec{Shape: []int64{3}, Chunks: []grid.Cut{grid.Every(1)}, Type: dtype.Float64, DimensionNames: []string{"y"}}, nil)
 			if err == nil {
 				err = errors.Join(zarr.Write(t.Context(), a, selection.Box{{0, 1}}, []float64{first}), zarr.Write(t.Context(), a, selection.Box{{2, 3}}, []float64{last}))
@@ -96,7 +96,7 @@ func TestCheckAxes(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		names, target      []string
-		prepare, compareTo func(*testing.T, *memstore.Store)
+		prepare, compareTo func(*testing.T, memtest.Store)
 		want               string // of the error, "" for none
 	}{
 		"equal":                {ty, ty, plain, plain, ""},
@@ -164,10 +164,10 @@ func TestCheckAxes(t *testing.T) {
 
 // TestCheckAxesOfCoordinates compares the coordinates that arrays name.
 func TestCheckAxesOfCoordinates(t *testing.T) {
-	type make = func(*testing.T, *memstore.Store)
+	type make = func(*testing.T, memtest.Store)
 	float := dtype.Float64
 	named := func(names string, has ...make) *zarr.Array {
-		s := memstore.New()
+		s := memtest.New()
 		for _, m := range has {
 			m(t, s)
 		}
@@ -245,7 +245,7 @@ func TestCheckAxesOfCoordinates(t *testing.T) {
 func TestCheckAxesOfLargeCoordinates(t *testing.T) {
 	const rows, columns = 3, 20000
 	of := func(last float64) *zarr.Array {
-		s := memstore.New()
+		s := memtest.New()
 		values := slices.Repeat([]float64{1}, rows*columns)
 		values[rows*columns-1] = last
 		coordinateAs("lat", []string{"y", "x"}, dtype.Float64, nil, []int64{rows, columns}, values...)(t, s)
@@ -268,7 +268,7 @@ func TestCheckAxesOfLargeCoordinates(t *testing.T) {
 func TestCheckAxesOfGroups(t *testing.T) {
 	type attributes = map[string]any
 	in := func(root, group, array attributes, width int64) *zarr.Array {
-		s := memstore.New()
+		s := memtest.New()
 		_, err := zarr.At(s, "").CreateGroup(t.Context(), root, nil)
 		if err == nil {
 			_, err = zarr.At(s, "g").CreateGroup(t.Context(), group, nil)
@@ -350,7 +350,7 @@ func TestCheckAxesOfViews(t *testing.T) {
 // TestCheckAxesOfProjections compares arrays with the same coordinates in projections.
 func TestCheckAxesOfProjections(t *testing.T) {
 	in := func(mapping map[string]any) *zarr.Array {
-		s := memstore.New()
+		s := memtest.New()
 		if mapping != nil {
 			if _, err := zarr.At(s, "crs").CreateArray(t.Context(), zarr.Spec{Type: dtype.Int32, Attributes: mapping}, nil); err != nil {
 				t.Fatal(err)

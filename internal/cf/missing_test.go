@@ -12,9 +12,9 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/cf"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // TestMasksFill decides where the fill value 9 of format 2 is a missing value. All that
@@ -44,13 +44,13 @@ func TestMasksFill(t *testing.T) {
 		"GeoZarr":        {"0", other, names, "", "9", true},
 		"damaged group":  {"0", "{", names, "", "9", true},
 	} {
-		s := memstore.New()
+		s := memtest.New()
 		document := fmt.Sprintf(`{"zarr_format":2,"shape":[3],"chunks":[3],"dtype":"<i2","fill_value":%s,"order":"C","filters":null,"compressor":null%s}`, c.fill, c.extra)
 		for key, text := range map[string]string{
 			"g/.zgroup": `{"zarr_format":2}`, "g/.zattrs": c.group, "g/" + c.path + "/.zarray": document, "g/" + c.path + "/.zattrs": c.attributes,
 			"g/" + c.path + "/0": "\x09\x00\x00\x00\x07\x00",
 		} {
-			if _, err := s.Write(t.Context(), store.Put(store.MustKey(key), []byte(text)), store.Flush); err != nil {
+			if _, err := store.Write(t.Context(), s, store.Put(store.MustKey(key), []byte(text)), store.Flush); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -85,7 +85,7 @@ func TestMasksFill(t *testing.T) {
 
 // TestMasksFillUnknown fails each request for the group above: there is no answer then.
 func TestMasksFillUnknown(t *testing.T) {
-	s, failed := memstore.New(), errors.New("no answer")
+	s, failed := memtest.New(), errors.New("no answer")
 	spec := zarr.Spec{Format: 2, Shape: []int64{3}, DimensionNames: []string{"x"}, FillValue: zarr.FillJSON("9"), Type: dtype.Int16}
 	if _, err := zarr.At(s, "g/a").CreateArray(t.Context(), spec, nil); err != nil {
 		t.Fatal(err)

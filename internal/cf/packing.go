@@ -202,6 +202,14 @@ func numberOf(t dtype.Type) func(elem []byte) float64 {
 	case dtype.Float64:
 		return func(e []byte) float64 { return math.Float64frombits(binary.NativeEndian.Uint64(e)) }
 	}
+	// Their text has only as many digits as tell them apart, and another value.
+	if t.Kind() == dtype.KindFloat && t.Size() < 4 {
+		return func(e []byte) float64 {
+			var value [1]float32
+			t.Float32s(value[:], e)
+			return float64(value[0])
+		}
+	}
 	return func(elem []byte) float64 {
 		v, err := strconv.ParseFloat(string(t.AppendText(nil, elem)), 64)
 		// ParseFloat returns an infinity together with a range error.

@@ -131,7 +131,7 @@ func TestUnorderedUnread(t *testing.T) {
 	if text, times, err := cf.Unordered(ended, a); text != "" || times || !errors.Is(err, context.Canceled) {
 		t.Errorf("%q, %t, %v", text, times, err)
 	}
-	if _, err := s.Write(ctx, store.Put(store.MustKey("x/c/1"), []byte("bad")), store.Sync); err != nil {
+	if _, err := store.Write(ctx, s, store.Put(store.MustKey("x/c/1"), []byte("bad")), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	if text, _, err := cf.Unordered(ctx, a); text != "" || !errors.Is(err, zarr.ErrCorrupt) {

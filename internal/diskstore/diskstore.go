@@ -6,6 +6,6 @@ package diskstore
 
 import "varve.dev/zarr/internal/vfs"
 
-// Open returns a *filestore.Store of the files of fsys. Closing the store closes fsys.
+// Open returns a store of filestore of the files of fsys. Closing the store closes fsys.
 // Package filestore sets Open when it is initialized.
 var Open func(fsys vfs.FS, readOnly bool) any

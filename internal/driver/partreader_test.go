@@ -27,7 +27,7 @@ func TestPartReader(t *testing.T) {
 		for i, k := range keys {
 			value := rapid.SliceOfN(rapid.Byte(), 1, 40).Draw(t, "value")
 			sizes[i] = int64(len(value))
-			if _, err := s.Write(ctx, store.Put(k, value), store.Sync); err != nil {
+			if _, err := store.Write(ctx, s, store.Put(k, value), store.Sync); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -80,7 +80,7 @@ func TestPartReader(t *testing.T) {
 // or replaced meanwhile.
 func TestPartReaderPins(t *testing.T) {
 	ctx, s, key := t.Context(), memstore.New(), store.MustKey("a")
-	old, err := s.Write(ctx, store.Put(key, []byte("old value")), store.Sync)
+	old, err := store.Write(ctx, s, store.Put(key, []byte("old value")), store.Sync)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestPartReaderPins(t *testing.T) {
 	if p := r.Parts(); p[0].Version != old.Version || !is(p[0]) || slices.ContainsFunc(p[1:], is) {
 		t.Errorf("parts %+v", p)
 	}
-	if _, err := s.Write(ctx, store.Put(key, []byte("new value")), store.Sync); err != nil {
+	if _, err := store.Write(ctx, s, store.Put(key, []byte("new value")), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.AppendPiece(ctx, nil, 20); !errors.Is(err, store.ErrConflict) {

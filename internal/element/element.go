@@ -207,6 +207,8 @@ func setTime(t dtype.Type, elem []byte, at time.Time) error {
 	n, ok := t.NumberOf(at)
 	if at.IsZero() {
 		n, ok = dtype.NaT, true
+	} else if there, _ := t.Moment(n); ok && !there.Equal(at) {
+		return fmt.Errorf("%v is not a whole number of steps of %s: round it first (time.Time.Truncate)", at, t)
 	}
 	if !ok {
 		return fmt.Errorf("%v does not fit %s", at, t)
@@ -286,7 +288,7 @@ func (e Buffer) strings(values []string) {
 		size := e.Type.Size()
 		var room []byte
 		for i := range values {
-			room = e.Type.AppendWord(room[:0], e.Data[i*size:][:size])
+			room = packed.AppendWord(e.Type, room[:0], e.Data[i*size:][:size])
 			values[i] = string(room)
 		}
 		return

@@ -250,7 +250,7 @@ func (m *move) load(place unsafe.Pointer, elem []byte) bool {
 	switch m.way {
 	case asText:
 		var room [64]byte
-		*(*string)(place) = string(m.typ.AppendWord(room[:0], elem))
+		*(*string)(place) = string(packed.AppendWord(m.typ, room[:0], elem))
 	case asBytes:
 		*(*[]byte)(place) = append([]byte{}, packed.TrimPadding(m.typ, elem)...)
 	case asFloat32:

@@ -347,7 +347,7 @@ func TestGrowOverDamage(t *testing.T) {
 	for name, exts := range map[string][]metadata.Extension{"chunks": packed(), "shards": inner()} {
 		s := memstore.New()
 		a, data := row(s, exts, 4, 4)
-		must(s.Write(t.Context(), store.Put(store.MustKey("a/c/1"), []byte("left by a program that died")), store.Flush))
+		must(store.Write(t.Context(), s, store.Put(store.MustKey("a/c/1"), []byte("left by a program that died")), store.Flush))
 		part := must(selection.Resolve(selection.Box{{4, 6}}, a.Grid.Shape()))
 		err := publish.Batch(t.Context(), s, store.Flush, func(ctx context.Context, b store.Batch) error {
 			return a.Write(ctx, part, view(a, part, data[:8]), engine.Writing{Batch: b, Valid: []int64{4}})
@@ -372,7 +372,7 @@ func TestClear(t *testing.T) {
 		a, data := row(s, packed(), 3, 3, 3, 3)
 		a.Concurrency = concurrency
 		filled(t, a, data)
-		version := must(s.Stat(t.Context(), a.Key([]int64{1}))).Version
+		version := must(store.Stat(t.Context(), s, a.Key([]int64{1}))).Version
 		b := must(store.NewBatch(t.Context(), s, store.Flush))
 		if err := a.Clear(t.Context(), grid.Box{{Start: 1, Stop: 3}}, []int64{7}, b); err != nil {
 			t.Fatal(err)
@@ -383,7 +383,7 @@ func TestClear(t *testing.T) {
 		if err := read(t.Context(), a, got); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%v (%v), want %v", got, err, want)
 		}
-		if again := must(s.Stat(t.Context(), a.Key([]int64{1}))).Version; again != version {
+		if again := must(store.Stat(t.Context(), s, a.Key([]int64{1}))).Version; again != version {
 			t.Error("a chunk with nothing to clear was written")
 		}
 	}
@@ -404,7 +404,7 @@ func TestLargeChunks(t *testing.T) {
 	}
 	_, err := a.ReadChunk(t.Context(), []int64{1}, nil, nil, engine.Reading{})
 	wantChunk(t, err, engine.ErrLimit, "a/c/1", 1)
-	if _, err := s.Write(t.Context(), store.Delete(a.Key([]int64{1})), store.Sync); err != nil {
+	if _, err := store.Write(t.Context(), s, store.Delete(a.Key([]int64{1})), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	wantChunk(t, write(t.Context(), a, all(a), view(a, all(a), data)), engine.ErrLimit, "a/c/1", 1)

@@ -19,7 +19,7 @@ func TestAsideShapes(t *testing.T) {
 	a, _ := row(s, plain(), 4, 4)
 	want := map[string]bool{"a/__varve/aside/4/c/1": true, "a/__varve/aside/3/c/1": false, "a/__varve/aside/4/c/2": false, "a/__varve/aside/x": false}
 	for key := range want {
-		must(s.Write(t.Context(), store.Put(store.MustKey(key), []byte("aside")), store.Flush))
+		must(store.Write(t.Context(), s, store.Put(store.MustKey(key), []byte("aside")), store.Flush))
 	}
 	n := 0
 	for c, err := range a.Aside(t.Context()) {
@@ -44,9 +44,9 @@ func TestFetchOverDamage(t *testing.T) {
 	} {
 		s := memstore.New()
 		a, _ := row(s, plain(), 4, 4)
-		must(s.Write(t.Context(), store.Put(store.MustKey("a/__varve/aside/4/c/1"), aside), store.Flush))
+		must(store.Write(t.Context(), s, store.Put(store.MustKey("a/__varve/aside/4/c/1"), aside), store.Flush))
 		if c.stored != nil {
-			must(s.Write(t.Context(), store.Put(key, c.stored), store.Flush))
+			must(store.Write(t.Context(), s, store.Put(key, c.stored), store.Flush))
 		}
 		err := publish.Batch(t.Context(), s, store.Flush, func(ctx context.Context, b store.Batch) error {
 			left, err := a.FetchAside(ctx, b)

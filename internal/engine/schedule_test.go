@@ -22,9 +22,9 @@ import (
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/observed"
 )
 
@@ -213,7 +213,7 @@ func TestFarEnds(t *testing.T) {
 // slow is a store that takes a second for every value, by the fake clock of a test
 // bubble. It records the largest amount that was in flight at one time.
 type slow struct {
-	*memstore.Store
+	memtest.Store
 	real bool
 
 	mu                                sync.Mutex
@@ -280,7 +280,7 @@ func onBudgets(t *testing.T, run func(t *testing.T, a *engine.Array, v strided.V
 		t.Run(fmt.Sprintf("%d bytes, %d workers", tt.bytes, tt.concurrency), func(t *testing.T) {
 			lengths := slices.Repeat([]int64{10}, 40)
 			lengths[20] = 100
-			s := &slow{Store: memstore.New()}
+			s := &slow{Store: memtest.New()}
 			a, data := row(s.Store, plain(), lengths...)
 			filled(t, a, data)
 			a.Store, a.Concurrency, a.Budget = s, int(tt.concurrency), tt.bytes
@@ -326,7 +326,7 @@ func TestWriteBudget(t *testing.T) {
 // faulty is a store that calls a function for one value. If wait is set, requests for
 // other values wait until the context ends.
 type faulty struct {
-	*memstore.Store
+	memtest.Store
 	key  string
 	get  func(value []byte, dst []byte) ([]byte, error)
 	wait bool
@@ -370,7 +370,7 @@ func (b countedBatch) Write(ctx context.Context, c store.Change) (store.Written,
 // chunk and cancels the others.
 func TestFirstError(t *testing.T) {
 	for _, concurrency := range []int{2, 16} {
-		f := &faulty{Store: memstore.New(), key: "a/c/1", wait: true}
+		f := &faulty{Store: memtest.New(), key: "a/c/1", wait: true}
 		f.get = func([]byte, []byte) ([]byte, error) { return nil, fs.ErrPermission }
 		a, data := row(f, packed(), slices.Repeat([]int64{2}, 50)...)
 		filled(t, a, data)
@@ -400,7 +400,7 @@ func TestStoreErrors(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, exts := range [][]metadata.Extension{plain(), packed()} {
-				f := &faulty{Store: memstore.New(), key: "a/c/1", get: tt.get}
+				f := &faulty{Store: memtest.New(), key: "a/c/1", get: tt.get}
 				a, data := row(f, exts, 4, 4, 4)
 				filled(t, a, data)
 				f.puts.Store(0)
@@ -428,7 +428,7 @@ func TestStoreErrors(t *testing.T) {
 // TestCancel ends the context before a call and in the middle of it.
 func TestCancel(t *testing.T) {
 	for _, concurrency := range []int{1, 8} {
-		f := &faulty{Store: memstore.New(), key: "a/c/30"}
+		f := &faulty{Store: memtest.New(), key: "a/c/30"}
 		a, data := row(f, packed(), slices.Repeat([]int64{2}, 50)...)
 		a.Concurrency = concurrency
 		filled(t, a, data)
@@ -579,7 +579,7 @@ func distant(t testing.TB, c *tally, inner string, lengths ...int64) (*engine.Ar
 	}
 	c.held = new(held)
 	g := must(grid.New([]int64{int64(len(data))}, grid.Edges(lengths...)))
-	below := memstore.New()
+	below := memtest.New()
 	a := newArray(below, dtype.Uint8, g, plain(), []byte{0})
 	a.Chain = must(coding.NewChain(&codec.Environment{Registry: registry, Unaligned: true}, exts, codec.Spec{Type: dtype.Uint8, Fill: []byte{0}, Rank: 1}))
 	filled(t, a, data)

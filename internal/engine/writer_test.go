@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // int32s returns numbers as they are stored.
@@ -35,7 +35,7 @@ func TestFilledBeside(t *testing.T) {
 	key := store.MustKey("a/c/0")
 	for name, first := range map[string][]byte{"stored": int32s(1, 1, 9, 9), "not stored": nil} {
 		t.Run(name, func(t *testing.T) {
-			others, done := memstore.New(), false
+			others, done := memtest.New(), false
 			s := stepping.Conditional(others, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 				if op.Key != key || done || op.Name == "Get" || op.Name == "Stat" {
 					return nil
@@ -68,7 +68,7 @@ func TestFilledBeside(t *testing.T) {
 // concurrent writer stores the chunk after it was looked up. Its chunk is not deleted.
 func TestNotStoredBeside(t *testing.T) {
 	key, theirs := store.MustKey("a/c/0"), int32s(1, 1, 7, 8)
-	others, done := memstore.New(), false
+	others, done := memtest.New(), false
 	s := stepping.Conditional(others, stepping.Hooks{After: func(op stepping.Op, err error) error {
 		if op.Key == key && !done {
 			done = true
@@ -97,7 +97,7 @@ func inner() []metadata.Extension {
 // shardOf returns the bytes of a shard of four elements.
 func shardOf(t *testing.T, data []byte) []byte {
 	t.Helper()
-	s := memstore.New()
+	s := memtest.New()
 	a, _ := row(s, inner(), 4)
 	filled(t, a, data)
 	value, _, err := s.Get(t.Context(), store.MustKey("a/c/0"), store.Request{}, nil)
@@ -116,7 +116,7 @@ func TestShardBeside(t *testing.T) {
 		"not stored": {int32s(9, 9), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			others, done := memstore.New(), false
+			others, done := memtest.New(), false
 			beside, _ := row(others, inner(), 4)
 			theirs := shardOf(t, slices.Concat(c[0], int32s(7, 8)))
 			s := stepping.Conditional(others, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
@@ -145,7 +145,7 @@ func TestShardBeside(t *testing.T) {
 
 // bare is a store without conditions.
 type bare struct {
-	s    *memstore.Store
+	s    memtest.Store
 	read func() // is called after a value was read
 }
 
@@ -168,7 +168,7 @@ func (b bare) Write(ctx context.Context, c store.Change, d store.Durability) (st
 // of a first one. Both write parts of one chunk in a store without conditions. The
 // second waits for its turn, so that no change is lost.
 func TestTurns(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	must(s.Write(t.Context(), store.Put(store.MustKey("a/c/0"), int32s(1, 2, 3, 4)), store.Flush))
 	var second sync.WaitGroup
 	var once sync.Once
@@ -204,7 +204,7 @@ func TestTurns(t *testing.T) {
 func TestOverwriteOfAnotherLength(t *testing.T) {
 	key := store.MustKey("a/c/0")
 	for _, stored := range [][]byte{int32s(1, 2, 3), int32s(1, 2, 3, 4, 5), {}} {
-		s := memstore.New()
+		s := memtest.New()
 		must(s.Write(t.Context(), store.Put(key, stored), store.Flush))
 		a, _ := row(s, plain(), 4)
 		a.MaxChunk = 1

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"varve.dev/zarr/internal/lease"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // fake is an operation that notes which tasks are executed.
@@ -93,7 +93,7 @@ func newWorkers(t *testing.T, f *fake, s store.Store, workers int) (list []*Work
 // TestTake lets workers take the tasks of two stages, in files and in a store in memory.
 // Each task is executed once, and no task begins before the stage before is done.
 func TestTake(t *testing.T) {
-	for name, s := range map[string]store.Store{"files": nil, "memory": memstore.New(), "objects": stepping.Conditional(memstore.New(), stepping.Hooks{})} {
+	for name, s := range map[string]store.Store{"files": nil, "memory": memtest.New(), "objects": stepping.Conditional(memtest.New(), stepping.Hooks{})} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(40, 17)
 			var all sync.WaitGroup
@@ -156,7 +156,7 @@ func TestTakeAtRandom(t *testing.T) {
 				}
 				return lease.Sleep(ctx, time.Duration(draw(200))*time.Second)
 			}
-			m := memstore.New()
+			m := memtest.New()
 			var all sync.WaitGroup
 			last := newWorkers(t, f, stepping.Conditional(m, stepping.Hooks{}), 1)[0]
 			for range 6 {
@@ -198,7 +198,7 @@ func TestTakeAtRandom(t *testing.T) {
 // not before. A worker whose claim is taken over leaves the task to the other one.
 func TestTakeOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, s := newFake(1), stepping.Conditional(memstore.New(), stepping.Hooks{})
+		f, s := newFake(1), stepping.Conditional(memtest.New(), stepping.Hooks{})
 		w := newWorkers(t, f, s, 3)
 		dead := &taker{Worker: w[0], how: Taking{}.orUsual(), of: 1, done: map[int64]bool{}, seen: map[int64]sight{}}
 		if h, err := dead.claim(t.Context(), listed{Task: Task{Of: 1}}); h == nil || err != nil {
@@ -217,7 +217,7 @@ func TestTakeOver(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		f, s := newFake(1), stepping.Conditional(memstore.New(), stepping.Hooks{})
+		f, s := newFake(1), stepping.Conditional(memtest.New(), stepping.Hooks{})
 		f.before = func(ctx context.Context, _ Task) error { return lease.Sleep(ctx, time.Hour) }
 		w := newWorkers(t, f, s, 2)
 		var all sync.WaitGroup
@@ -239,7 +239,7 @@ func TestTakeOver(t *testing.T) {
 // loses its claim. It leaves the task to the one that has taken it.
 func TestTakenOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, m := newFake(1), memstore.New()
+		f, m := newFake(1), memtest.New()
 		slow := true
 		f.before = func(ctx context.Context, _ Task) error {
 			if slow {
@@ -284,7 +284,7 @@ func TestTakenOver(t *testing.T) {
 // read from nowhere.
 func TestTakeNeedsConditions(t *testing.T) {
 	f := newFake(1)
-	w := newWorkers(t, f, plain{memstore.New()}, 1)[0]
+	w := newWorkers(t, f, plain{memtest.New()}, 1)[0]
 	if err := w.Take(t.Context(), Taking{}); !errors.Is(err, store.ErrUnsupported) {
 		t.Errorf("without conditional writes: %v", err)
 	}
@@ -295,7 +295,7 @@ func TestTakeNeedsConditions(t *testing.T) {
 }
 
 // plain is a store that can only be read, listed and written.
-type plain struct{ s *memstore.Store }
+type plain struct{ s memtest.Store }
 
 func (p plain) Get(ctx context.Context, key store.Key, r store.Request, dst []byte) ([]byte, store.Info, error) {
 	return p.s.Get(ctx, key, r, dst)
@@ -349,7 +349,7 @@ func TestRenewal(t *testing.T) {
 	for name, lost := range map[string]bool{"refused": false, "answer lost": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f, m, n := newFake(1), memstore.New(), 0
+				f, m, n := newFake(1), memtest.New(), 0
 				f.before = func(ctx context.Context, _ Task) error { return lease.Sleep(ctx, time.Hour) }
 				fails := func(op stepping.Op) bool {
 					if op.Name == "PutIf" && strings.Contains(op.Key.String(), claimsDir) {
@@ -384,7 +384,7 @@ func TestRenewal(t *testing.T) {
 // record as a task that is done.
 func TestDamagedClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, s := newFake(3), stepping.Conditional(memstore.New(), stepping.Hooks{})
+		f, s := newFake(3), stepping.Conditional(memtest.New(), stepping.Hooks{})
 		w := newWorkers(t, f, s, 1)[0]
 		for dir, k := range map[string]int64{claimsDir: 1, recordsDir: 2} {
 			if _, err := store.Write(t.Context(), s, store.Put(w.folder.key(dir, Task{Number: k, Of: 3}), nil), store.Flush); err != nil {
@@ -407,7 +407,7 @@ func TestDamagedClaim(t *testing.T) {
 // waiting for ever, and a worker whose claim cannot be read for a while continues.
 func TestUnreadableClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, m := newFake(1), memstore.New()
+		f, m := newFake(1), memtest.New()
 		denied := errors.New("access denied")
 		s := stepping.Conditional(m, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 			if op.Name == "Get" && strings.Contains(op.Key.String(), claimsDir) {
@@ -424,7 +424,7 @@ func TestUnreadableClaim(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		f, m := newFake(1), memstore.New()
+		f, m := newFake(1), memtest.New()
 		f.before = func(ctx context.Context, _ Task) error { return lease.Sleep(ctx, time.Hour) }
 		lost, until := false, time.Now().Add(5*time.Minute)
 		s := stepping.Conditional(m, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
@@ -452,7 +452,7 @@ func TestUnreadableClaim(t *testing.T) {
 // end. Attempts are counted.
 func TestFailingTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, s := newFake(10), stepping.Conditional(memstore.New(), stepping.Hooks{})
+		f, s := newFake(10), stepping.Conditional(memtest.New(), stepping.Hooks{})
 		broken := errors.New("broken")
 		f.before = func(_ context.Context, task Task) error {
 			switch {

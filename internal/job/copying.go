@@ -84,9 +84,9 @@ func (c *copying) open(ctx context.Context, w *Worker) (src, dst *zarr.Location,
 		return nil, nil, nil, err
 	}
 	if dst, err = w.locate(ctx, *c.Target, store.Create); err != nil {
-		return nil, nil, nil, errors.Join(err, closeStore(src.Store()))
+		return nil, nil, nil, errors.Join(err, store.Close(src.Store()))
 	}
-	return src, dst, func() error { return errors.Join(closeStore(dst.Store()), closeStore(src.Store())) }, nil
+	return src, dst, func() error { return errors.Join(store.Close(dst.Store()), store.Close(src.Store())) }, nil
 }
 
 func (c *copying) do(ctx context.Context, w *Worker, t Task, _ *Record) error {
@@ -153,7 +153,7 @@ func (c *copying) isPublished(ctx context.Context) (bool, error) {
 	if err == nil && !begun {
 		_, err = dst.Metadata(ctx, nil)
 	}
-	err = errors.Join(err, closeStore(dst.Store()))
+	err = errors.Join(err, store.Close(dst.Store()))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -64,7 +64,7 @@ func (f *folder) open(ctx context.Context) error {
 	}
 	path, err := store.ParsePath(key.String() + folderSuffix + "/" + f.id)
 	if err != nil {
-		return errors.Join(err, closeStore(s))
+		return errors.Join(err, store.Close(s))
 	}
 	f.store, f.path = s, path
 	return nil
@@ -82,7 +82,7 @@ func (f *folder) Close() error {
 	}
 	s := f.store
 	f.store = nil
-	return closeStore(s)
+	return store.Close(s)
 }
 
 // key returns the key of the value of a task in a directory.

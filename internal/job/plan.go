@@ -43,7 +43,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"path/filepath"
 	"strings"
@@ -298,7 +297,7 @@ func openFile(ctx context.Context, location string, access store.Access) (store.
 		key, err = store.ParseKey(path2.String())
 	}
 	if err != nil {
-		return nil, key, errors.Join(err, closeStore(s))
+		return nil, key, errors.Join(err, store.Close(s))
 	}
 	return s, key, nil
 }
@@ -321,13 +320,6 @@ func split(location string) (folder, name, query string) {
 	return folder, at[slash:], query
 }
 
-func closeStore(s store.Store) error {
-	if c, ok := store.As[io.Closer](s); ok {
-		return c.Close()
-	}
-	return nil
-}
-
 // ReadFile reads a file at a path or at a location such as s3://bucket/p.json. If it has
 // more than most bytes, the error wraps [store.ErrTooLarge].
 func ReadFile(ctx context.Context, location string, most int64) ([]byte, error) {
@@ -336,7 +328,7 @@ func ReadFile(ctx context.Context, location string, most int64) ([]byte, error) 
 		return nil, err
 	}
 	data, _, err := s.Get(ctx, key, store.Request{Limit: most}, nil)
-	return data, errors.Join(err, closeStore(s))
+	return data, errors.Join(err, store.Close(s))
 }
 
 // WriteFile stores a file at a path or at a location such as s3://bucket/p.json. Readers
@@ -347,5 +339,5 @@ func WriteFile(ctx context.Context, location string, data []byte) error {
 		return err
 	}
 	_, err = store.Write(ctx, s, store.Put(key, data), store.Sync)
-	return errors.Join(err, closeStore(s))
+	return errors.Join(err, store.Close(s))
 }

@@ -145,20 +145,16 @@ func (o *openArray) complete(ctx context.Context, w *Worker, a *rechunked) (err 
 		if o.opt.Into, err = w.locate(ctx, *a.Target, store.Create); err != nil {
 			return err
 		}
-		if _, is := o.archive(); is && !a.whole {
+		if o.makesArchive() && !a.whole {
 			return fmt.Errorf("%w: %s: a zip archive is written by one process", zarr.ErrUnsupported, *a.Target)
 		}
 	}
 	return a.NoteChanges(ctx, o.array, &o.opt, &w.opt)
 }
 
-// archive returns the zip archive that is made, if it is one.
-func (o *openArray) archive() (*zipstore.Archive, bool) {
-	if o.opt.Into == nil {
-		return nil, false
-	}
-	archive, is := store.Driver(o.opt.Into.Store()).(*zipstore.Archive)
-	return archive, is
+// makesArchive reports whether the array is made in a new zip archive.
+func (o *openArray) makesArchive() bool {
+	return o.opt.Into != nil && zipstore.IsNew(o.opt.Into.Store())
 }
 
 // loaded returns an insertion as a request.
@@ -203,8 +199,8 @@ func (w *Work) isDone(ctx context.Context, a *zarr.Array, how *rechunk.Options) 
 // discarded.
 func (o *openArray) Close() error {
 	errs := []error{}
-	if archive, is := o.archive(); is && !o.done {
-		errs = append(errs, archive.Discard())
+	if o.makesArchive() && !o.done {
+		errs = append(errs, zipstore.Discard(o.opt.Into.Store()))
 		o.opt.Into = nil
 	}
 	if o.sharing != nil {
@@ -214,7 +210,7 @@ func (o *openArray) Close() error {
 		errs = append(errs, o.inputs.Close())
 	}
 	if o.opt.Into != nil {
-		errs = append(errs, closeStore(o.opt.Into.Store()))
+		errs = append(errs, store.Close(o.opt.Into.Store()))
 	}
 	return errors.Join(append(errs, o.array.Close())...)
 }

@@ -71,7 +71,7 @@ func (s *scanning) open(ctx context.Context) (*scan, error) {
 		o.Collector, err = virtual.NewCollector(*s.Target)
 	}
 	if err != nil {
-		return nil, errors.Join(err, closeStore(at))
+		return nil, errors.Join(err, store.Close(at))
 	}
 	o.Concurrency, o.Without = s.Concurrency, s.Without
 	if err := o.Keep(ctx, o.at, o.path); err != nil {
@@ -83,7 +83,7 @@ func (s *scanning) open(ctx context.Context) (*scan, error) {
 // Close closes the collector and the store.
 func (o *scan) Close() error {
 	o.Collector.Close()
-	return closeStore(o.at)
+	return store.Close(o.at)
 }
 
 // begin returns an empty hierarchy, or that of the manifest that exists.

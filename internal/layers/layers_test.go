@@ -28,7 +28,7 @@ var layers = [][]string{
 	},
 	{"cf/calendar", "dtype", "grid", "store", "store/retry", "internal/diskstore"},
 	{"internal/packed"},
-	{"internal/strided", "internal/blocks", "internal/driver", "internal/directory"},
+	{"internal/strided", "internal/blocks", "internal/driver", "internal/directory", "internal/inflight"},
 	{"internal/subset"},
 	{
 		"selection", "metadata", "internal/missing", "store/filestore", "store/memstore", "internal/rehearsal", "store/fsstore", "store/storetest", "internal/draw", "internal/npy",

@@ -17,6 +17,24 @@ func HasBool(t dtype.Type) bool {
 	return t.Kind() == dtype.KindBool || slices.ContainsFunc(t.Fields(), func(f dtype.Field) bool { return HasBool(f.Type) })
 }
 
+// Small reports whether the bytes of an element have unused bits; see
+// [dtype.Type.Normalize].
+func Small(t dtype.Type) bool {
+	if t.Kind() == dtype.KindStruct {
+		return slices.ContainsFunc(t.Fields(), func(f dtype.Field) bool { return Small(f.Type) })
+	}
+	return t.Bits() > 0 && t.Bits() < 8
+}
+
+// AppendWord appends the text of an element of fixed length without its padding.
+// Null-terminated bytes need not be valid text.
+func AppendWord(t dtype.Type, dst, elem []byte) []byte {
+	if t.Kind() == dtype.KindUTF32 {
+		return t.AppendText(dst, elem)
+	}
+	return append(dst, TrimPadding(t, elem)...)
+}
+
 // TrimPadding returns an element without its padding, the zeros at the end of
 // null-terminated bytes. Elements of other types are returned unchanged.
 func TrimPadding(t dtype.Type, elem []byte) []byte {

@@ -12,9 +12,9 @@ import (
 
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // document is the key of the document of the node "a".
@@ -24,7 +24,7 @@ var document = store.MustKey("a/zarr.json")
 // 3. Concurrent writers use others.
 type unlocked struct {
 	t      *testing.T
-	others *memstore.Store
+	others memtest.Store
 	node   publish.Node
 	// do is called before and after every write of the document; what it returns is the
 	// answer. It may be nil.
@@ -34,7 +34,7 @@ type unlocked struct {
 }
 
 func newUnlocked(t *testing.T) *unlocked {
-	u := &unlocked{t: t, others: memstore.New()}
+	u := &unlocked{t: t, others: memtest.New()}
 	at := func(before bool) func(op stepping.Op) error {
 		return func(op stepping.Op) error {
 			switch {
@@ -433,7 +433,7 @@ func TestAbandoned(t *testing.T) {
 
 // waiting is a store whose locks are granted only after something else has happened.
 type waiting struct {
-	*memstore.Store
+	memtest.Store
 	t         *testing.T
 	interrupt func()
 }
@@ -441,7 +441,7 @@ type waiting struct {
 // newWaiting returns a store in which the node "a" has the document "old" and a pointer
 // to a journal.
 func newWaiting(t *testing.T) *waiting {
-	w := &waiting{Store: memstore.New(), t: t}
+	w := &waiting{Store: memtest.New(), t: t}
 	w.put("a/zarr.json", "old")
 	w.put(pointerA, `{"journal": "__varve/together-x.json"}`)
 	return w

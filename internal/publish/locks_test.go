@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/test/filetest"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 )
@@ -30,9 +31,9 @@ func twinsIn(t *testing.T, dir string) (a, b publish.Node, link func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close() })
+	t.Cleanup(func() { store.Close(s) })
 	for _, key := range []string{"a/zarr.json", "b/zarr.json"} {
-		if _, err := s.Write(t.Context(), store.Put(store.MustKey(key), []byte("old")), store.Flush); err != nil {
+		if _, err := store.Write(t.Context(), s, store.Put(store.MustKey(key), []byte("old")), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -134,7 +135,7 @@ func TestRecoverByLink(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, key := range []string{"a/zarr.json", "b/zarr.json"} { // as if it had stopped a little earlier
-				if _, err := a.Store.(*filestore.Store).Write(t.Context(), store.Put(store.MustKey(key), []byte("old")), store.Flush); err != nil {
+				if _, err := a.Store.(filetest.Store).Write(t.Context(), store.Put(store.MustKey(key), []byte("old")), store.Flush); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -12,23 +12,23 @@ import (
 
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // pair is a store without locks that has the nodes "a" and "b". It calls before ahead of
 // every operation.
 type pair struct {
 	t      *testing.T
-	others *memstore.Store
+	others memtest.Store
 	parts  []publish.Participant
 	before func(op stepping.Op) error // one call at a time, although requests are parallel
 	mu     sync.Mutex                 // held during before
 }
 
 func newPair(t *testing.T) *pair {
-	p := &pair{t: t, others: memstore.New()}
+	p := &pair{t: t, others: memtest.New()}
 	s := stepping.Conditional(p.others, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()

@@ -14,15 +14,15 @@ import (
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 var errFault = errors.New("fault on purpose")
 
 // recorder is a store that records its operations, and fails those that a test chooses.
 type recorder struct {
-	*memstore.Store
+	memtest.Store
 	log  []string
 	fail string // the operation that fails
 }
@@ -107,7 +107,7 @@ func (r *recorder) taken() string {
 // prepared returns a store with the document "old" of a node "a" and a chunk.
 func prepared(t *testing.T) (*recorder, publish.Node) {
 	t.Helper()
-	r := &recorder{Store: memstore.New()}
+	r := &recorder{Store: memtest.New()}
 	for key, value := range map[string]string{"a/zarr.json": "old", "a/c/0": "chunk", "ab/c/0": "another"} {
 		if _, err := r.Store.Write(t.Context(), store.Put(store.MustKey(key), []byte(value)), store.Sync); err != nil {
 			t.Fatal(err)

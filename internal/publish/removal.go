@@ -36,6 +36,23 @@ func Remove(ctx context.Context, n Node, check func(context.Context, Node) error
 	return n.removeThen(ctx, check, func() error { return nil })
 }
 
+// checkKey is the context key of [WithCheck].
+type checkKey struct{}
+
+// WithCheck returns a context in which the root package deletes a node only if check
+// permits it. check runs while all locks are held, so it sees what will be deleted. It
+// must not change the nodes. If it fails, nothing is deleted and the error wraps that of
+// check.
+func WithCheck(ctx context.Context, check func(context.Context) error) context.Context {
+	return context.WithValue(ctx, checkKey{}, check)
+}
+
+// CheckOf returns the check of [WithCheck], or nil.
+func CheckOf(ctx context.Context) func(context.Context) error {
+	check, _ := ctx.Value(checkKey{}).(func(context.Context) error)
+	return check
+}
+
 // Replace removes a node as [Remove] does, and then creates another one as [Create] does.
 // It keeps the locks until the end, so no update of the old node can change the new one.
 func Replace(ctx context.Context, n Node, document []byte, beside ...File) (version store.Version, err error) {

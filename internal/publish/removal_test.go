@@ -12,15 +12,15 @@ import (
 	"testing"
 
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // manyArrays makes a group with the given number of arrays, and one in a group below.
-func manyArrays(t *testing.T, n int) (*memstore.Store, publish.Node) {
+func manyArrays(t *testing.T, n int) (memtest.Store, publish.Node) {
 	t.Helper()
-	s := memstore.New()
+	s := memtest.New()
 	put := func(key, text string) {
 		k, err := store.ParseKey(key)
 		if err == nil {
@@ -89,7 +89,7 @@ func TestRemoveBelowLocks(t *testing.T) {
 
 // mounted is a store in which directories have second names that are not links.
 type mounted struct {
-	*memstore.Store
+	memtest.Store
 	store.Directories
 	names map[string]string
 }
@@ -215,7 +215,7 @@ func TestDamagedJournal(t *testing.T) {
 	}
 	whole := `{"parts":[` + entry("") + `,` + entry("../b") + `]}`
 	recover := func(journal []byte) (a, b string) {
-		s := memstore.New()
+		s := memtest.New()
 		put := func(key, value string) {
 			if _, err := store.Write(t.Context(), s, store.Put(store.MustKey(key), []byte(value)), store.Flush); err != nil {
 				t.Fatal(err)

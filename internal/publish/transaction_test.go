@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/test/filetest"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/store/memstore"
 )
 
 // becomes is a plan that replaces the document.
@@ -29,7 +29,7 @@ func becomes(document string) func(publish.Document) (*publish.Change, error) {
 // committed, and restore the document of one of them. The original writer publishes
 // nothing again.
 func TestOvertaken(t *testing.T) {
-	others, ctx := memstore.New(), t.Context()
+	others, ctx := memtest.New(), t.Context()
 	a := publish.Node{Store: stepping.Conditional(others, stepping.Hooks{}), Path: at(t, "a"), Document: "zarr.json"}
 	b := a
 	b.Path = at(t, "b")
@@ -147,7 +147,7 @@ func TestDecidedWaitsForNoLock(t *testing.T) {
 
 // locksOf counts how often the document of the second node is written.
 type locksOf struct {
-	*filestore.Store
+	filetest.Store
 	tries *int
 }
 

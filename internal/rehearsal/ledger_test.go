@@ -10,13 +10,13 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // counting is a store that counts the bytes that are read.
 type counting struct {
-	*memstore.Store
+	memtest.Store
 	read int64
 }
 
@@ -32,7 +32,7 @@ func (c *counting) Get(ctx context.Context, key store.Key, q store.Request, dst 
 func TestDerived(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx, key := t.Context(), store.MustKey("c/0")
-		below := &counting{Store: memstore.New()}
+		below := &counting{Store: memtest.New()}
 		value := rapid.SliceOfN(rapid.Byte(), 20, 40).Draw(t, "value")
 		if _, err := below.Write(ctx, store.Put(key, value), store.Flush); err != nil {
 			t.Fatal(err)
@@ -82,7 +82,7 @@ func TestDerived(t *testing.T) {
 // TestDerivedFromReplaced checks that a value is not built from one that was replaced in
 // the store below.
 func TestDerivedFromReplaced(t *testing.T) {
-	ctx, below, key := t.Context(), memstore.New(), store.MustKey("c/0")
+	ctx, below, key := t.Context(), memtest.New(), store.MustKey("c/0")
 	v, err := below.Write(ctx, store.Put(key, []byte("value")), store.Flush)
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestDerivedFromReplaced(t *testing.T) {
 // TestRework records changes of values that are not read.
 func TestRework(t *testing.T) {
 	ctx, key := t.Context(), store.MustKey("c/0")
-	below, l := &counting{Store: memstore.New()}, new(Ledger)
+	below, l := &counting{Store: memtest.New()}, new(Ledger)
 	s := New(below, l)
 	if noted, err := s.Rework(ctx, key, 100); noted || err != nil {
 		t.Errorf("a value that is not there: %v, %v", noted, err)

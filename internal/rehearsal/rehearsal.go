@@ -14,7 +14,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"reflect"
@@ -64,12 +63,7 @@ func (s *Store) Traits() store.Traits { return store.TraitsOf(s.below) }
 func (s *Store) CheckKey(key store.Key) error { return store.CheckKey(s.below, key) }
 
 // Close closes the store below if it has a Close method.
-func (s *Store) Close() error {
-	if c, ok := store.As[io.Closer](s.below); ok {
-		return c.Close()
-	}
-	return nil
-}
+func (s *Store) Close() error { return store.Close(s.below) }
 
 // Get implements [store.Store].
 func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {

@@ -11,10 +11,10 @@ import (
 	"go.uber.org/goleak"
 
 	"varve.dev/zarr/internal/rehearsal"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -24,16 +24,16 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestStore(t *testing.T) {
 	for name, below := range map[string]func(t *testing.T) store.Store{
 		"nothing": func(*testing.T) store.Store { return nil },
-		"memory":  func(*testing.T) store.Store { return memstore.New() },
+		"memory":  func(*testing.T) store.Store { return memtest.New() },
 		"files": func(t *testing.T) store.Store {
 			s, err := filestore.Open(t.TempDir(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { s.Close() })
+			t.Cleanup(func() { store.Close(s) })
 			return s
 		},
-		"object store": func(*testing.T) store.Store { return stepping.Conditional(memstore.New(), stepping.Hooks{}) },
+		"object store": func(*testing.T) store.Store { return stepping.Conditional(memtest.New(), stepping.Hooks{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) store.Store { return rehearsal.New(below(t), new(rehearsal.Ledger)) })
@@ -43,7 +43,7 @@ func TestStore(t *testing.T) {
 
 // TestLedger checks the recorded changes, and that the store below does not change.
 func TestLedger(t *testing.T) {
-	ctx, below := t.Context(), memstore.New()
+	ctx, below := t.Context(), memtest.New()
 	put := func(s store.Store, name, value string) {
 		t.Helper()
 		if _, err := store.Write(ctx, s, store.Put(store.MustKey(name), []byte(value)), store.Flush); err != nil {

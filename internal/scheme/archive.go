@@ -77,7 +77,7 @@ func openArchive(ctx context.Context, archive, dir string, access store.Access) 
 	}
 	s, err := zipstore.Open(ctx, below, key, nil)
 	if err != nil {
-		return nil, store.Path{}, errors.Join(err, below.Close())
+		return nil, store.Path{}, errors.Join(err, store.Close(below))
 	}
 	return s, path, nil
 }

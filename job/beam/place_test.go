@@ -16,10 +16,10 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/job"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // scheme is that of locations in memory, such as test://name/a.zarr. They have the powers
@@ -44,7 +44,7 @@ func init() {
 // place is an object store in memory, which counts requests, and fails some.
 type place struct {
 	at     string
-	memory *memstore.Store
+	memory memtest.Store
 	store  store.Store
 
 	mu       sync.Mutex
@@ -58,7 +58,7 @@ func newPlace(t testing.TB) *place { return namedPlace(t, "") }
 // namedPlace returns another place of a test.
 func namedPlace(t testing.TB, suffix string) *place {
 	name := strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-")) + suffix
-	p := &place{at: scheme + "://" + name, memory: memstore.New(), requests: map[string]int{}}
+	p := &place{at: scheme + "://" + name, memory: memtest.New(), requests: map[string]int{}}
 	p.store = stepping.Conditional(p.memory, stepping.Hooks{Before: p.before, After: p.after})
 	places.Store(name, p)
 	t.Cleanup(func() { places.Delete(name) })

@@ -21,11 +21,8 @@ import (
 // rangeAtOnce is the number of bytes above which a value is read by several requests.
 const rangeAtOnce = 8 << 20
 
-// newPool makes the connections and the limiter, which reads and writes share.
+// newPool makes the connections, which reads and writes share.
 func newPool(s *Store) *http.Transport {
-	if s.options.Retry.Limiter == nil {
-		s.options.Retry.Limiter = retry.LimiterOf(s.endpoint.Host, retry.Adaptive())
-	}
 	return httpstore.NewTransport(s.endpoint, s.options.Reading.PrivateRedirects)
 }
 
@@ -35,7 +32,7 @@ func (s *Store) openReads() (err error) {
 	if o.Part == 0 {
 		o.Part = rangeAtOnce
 	}
-	o.Limiter, o.Header = s.options.Retry.Limiter, nil
+	o.Header = nil
 	o.Transport = &suffixes{s}
 	o.Hooks = httpstore.Hooks{
 		Name: s.name, Location: s.at(), Explain: s.explain, SameHost: true,

@@ -78,8 +78,8 @@ func BenchmarkHit(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		defer disk.Close()
-		if _, err := disk.Write(b.Context(), store.Put(key, value), store.Flush); err != nil {
+		defer store.Close(disk)
+		if _, err := store.Write(b.Context(), disk, store.Put(key, value), store.Flush); err != nil {
 			b.Fatal(err)
 		}
 		f := newFar()

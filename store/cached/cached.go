@@ -42,7 +42,6 @@ package cached
 
 import (
 	"context"
-	"io"
 	"iter"
 	"strconv"
 	"sync"
@@ -132,12 +131,7 @@ func (s *frontStore) Traits() store.Traits { return store.TraitsOf(s.below) }
 func (s *frontStore) CheckKey(key store.Key) error { return store.CheckKey(s.below, key) }
 
 // Close closes the store below if it has a Close method. The cache stays open.
-func (s *frontStore) Close() error {
-	if c, ok := store.As[io.Closer](s.below); ok {
-		return c.Close()
-	}
-	return nil
-}
+func (s *frontStore) Close() error { return store.Close(s.below) }
 
 // written are the keys that were written through the wrapper, whose cached bytes are old.
 type written struct {

@@ -9,14 +9,13 @@ import (
 
 	"go.uber.org/goleak"
 
-	"varve.dev/zarr/internal/diskstore"
+	"varve.dev/zarr/internal/test/filetest"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/cached"
-	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/observed"
 	"varve.dev/zarr/store/storetest"
 )
@@ -48,13 +47,13 @@ func folder(t testing.TB, dir string, limit int64) *cached.Cache {
 // powers.
 func TestStore(t *testing.T) {
 	below := map[string]func(t *testing.T) store.Store{
-		"memory": func(*testing.T) store.Store { return memstore.New() },
+		"memory": func(*testing.T) store.Store { return memtest.New() },
 		"file": func(t *testing.T) store.Store {
-			s := diskstore.Open(vfs.NewDisk(), false).(*filestore.Store)
+			s := filetest.On(vfs.NewDisk())
 			t.Cleanup(func() { s.Close() })
 			return s
 		},
-		"object store": func(*testing.T) store.Store { return stepping.Conditional(memstore.New(), stepping.Hooks{}) },
+		"object store": func(*testing.T) store.Store { return stepping.Conditional(memtest.New(), stepping.Hooks{}) },
 	}
 	options := map[string]*cached.Options{
 		"default": {Place: "here"}, "immutable": {Place: "here", Immutable: true},
@@ -87,7 +86,7 @@ type far struct {
 
 func newFar() *far {
 	f := &far{count: map[string]int{}}
-	f.ObjectStore = stepping.Conditional(memstore.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
+	f.ObjectStore = stepping.Conditional(memtest.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		f.mu.Lock()
 		f.count[op.Name]++
 		wait := f.wait

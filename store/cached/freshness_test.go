@@ -398,7 +398,7 @@ func TestObject(t *testing.T) {
 		m := memstore.New()
 		s := cached.New(m, c, &cached.Options{Place: "m"})
 		key, value := store.MustKey("c/0"), pattern(100<<10, 1)
-		if _, err := m.Write(t.Context(), store.Put(key, value), store.Flush); err != nil {
+		if _, err := store.Write(t.Context(), m, store.Put(key, value), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {

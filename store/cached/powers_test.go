@@ -8,14 +8,13 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"varve.dev/zarr/internal/diskstore"
+	"varve.dev/zarr/internal/test/filetest"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/cached"
-	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/fsstore"
-	"varve.dev/zarr/store/memstore"
 )
 
 // hasPower reports whether a store has a power.
@@ -36,10 +35,10 @@ func powers(s store.Store) string {
 
 // TestPowers checks that a cached store has the powers of the store below.
 func TestPowers(t *testing.T) {
-	disk := diskstore.Open(vfs.NewDisk(), false).(*filestore.Store)
+	disk := filetest.On(vfs.NewDisk())
 	defer disk.Close()
 	for _, s := range []store.Store{
-		disk, memstore.New(), fsstore.New(fstest.MapFS{}), stepping.Conditional(memstore.New(), stepping.Hooks{}),
+		disk, memtest.New(), fsstore.New(fstest.MapFS{}), stepping.Conditional(memtest.New(), stepping.Hooks{}),
 	} {
 		c := cached.New(s, cached.InMemory(1<<20), nil)
 		if got, want := powers(c), powers(s); got != want {

@@ -18,7 +18,7 @@ import (
 )
 
 // assemble makes a file of parts. The sources are values of from, which may be s.
-func (s *Store) assemble(ctx context.Context, name string, from *Store, c store.Change, d store.Durability) (o outcome, err error) {
+func (s *files) assemble(ctx context.Context, name string, from *files, c store.Change, d store.Durability) (o outcome, err error) {
 	size, err := c.Size(0)
 	if err != nil {
 		return o, err
@@ -31,7 +31,7 @@ func (s *Store) assemble(ctx context.Context, name string, from *Store, c store.
 // assembly writes a file from ranges of others.
 type assembly struct {
 	ctx context.Context
-	s   *Store // of the sources
+	s   *files // of the sources
 
 	old    vfs.File // the open source, or nil
 	key    store.Key
@@ -247,8 +247,8 @@ func copyRange(ctx context.Context, f, old vfs.File, was vfs.Stat, off, n int64)
 }
 
 // gather makes a file of parts of values of another store.
-func (s *Store) gather(ctx context.Context, name string, c store.Change, d store.Durability) (o outcome, err error) {
-	if other, ok := store.Driver(c.From).(*Store); ok {
+func (s *files) gather(ctx context.Context, name string, c store.Change, d store.Durability) (o outcome, err error) {
+	if other, ok := store.Driver(c.From).(*files); ok {
 		return s.assemble(ctx, name, other, c, d)
 	}
 	size, err := c.Size(0)
@@ -261,7 +261,7 @@ func (s *Store) gather(ctx context.Context, name string, c store.Change, d store
 }
 
 // splice makes a file of parts of the present one and new bytes.
-func (s *Store) splice(ctx context.Context, c store.Change, d store.Durability) (o outcome, err error) {
+func (s *files) splice(ctx context.Context, c store.Change, d store.Durability) (o outcome, err error) {
 	if err := s.writable(ctx); err != nil {
 		return o, err
 	}
@@ -276,7 +276,7 @@ func (s *Store) splice(ctx context.Context, c store.Change, d store.Durability) 
 }
 
 // prepareSplice takes steps 1 to 5 with the parts, which are of one source.
-func (s *Store) prepareSplice(ctx context.Context, c store.Change, d store.Durability) (tmp string, st vfs.Stat, err error) {
+func (s *files) prepareSplice(ctx context.Context, c store.Change, d store.Durability) (tmp string, st vfs.Stat, err error) {
 	if c.If.Version().IsZero() { // a part would permit any version
 		return "", vfs.Stat{}, conflict(c.Key)
 	}

@@ -12,7 +12,7 @@ import (
 // Batch implements [store.Batcher]. Each change syncs its file and moves it into place,
 // so goroutines sync in parallel and nothing is buffered. Commit syncs each directory
 // that was written to, once.
-func (s *Store) Batch(ctx context.Context, d store.Durability) (store.Batch, error) {
+func (s *files) Batch(ctx context.Context, d store.Durability) (store.Batch, error) {
 	if err := s.writable(ctx); err != nil {
 		return nil, fail("beginning", "batch", err)
 	}
@@ -23,7 +23,7 @@ func (s *Store) Batch(ctx context.Context, d store.Durability) (store.Batch, err
 }
 
 type batch struct {
-	s *Store
+	s *files
 	d store.Durability
 
 	mu   sync.Mutex

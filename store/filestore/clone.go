@@ -23,7 +23,7 @@ type cloning struct {
 }
 
 // clone gives the value of a source to another name.
-func (s *Store) clone(ctx context.Context, name string, c store.Change, d store.Durability) (o outcome, err error) {
+func (s *files) clone(ctx context.Context, name string, c store.Change, d store.Durability) (o outcome, err error) {
 	if err := s.writable(ctx); err != nil {
 		return o, err
 	}
@@ -59,7 +59,7 @@ var errOtherWay = errors.New("the file system refuses this way to clone")
 
 // prepareClone takes steps 1 to 5. It closes the source, because Windows cannot replace
 // an open file in step 6.
-func (s *Store) prepareClone(
+func (s *files) prepareClone(
 	ctx context.Context, name string, source store.Key, from store.Version, d store.Durability,
 ) (c clone, err error) {
 	old, was, err := s.openFrom(ctx, source, from)
@@ -81,7 +81,7 @@ func (s *Store) prepareClone(
 }
 
 // openFrom opens the file at key, which must be of version from. A zero from permits any.
-func (s *Store) openFrom(ctx context.Context, key store.Key, from store.Version) (vfs.File, vfs.Stat, error) {
+func (s *files) openFrom(ctx context.Context, key store.Key, from store.Version) (vfs.File, vfs.Stat, error) {
 	f, st, err := s.open(ctx, key)
 	switch {
 	case from.IsZero():
@@ -101,7 +101,7 @@ func (s *Store) openFrom(ctx context.Context, key store.Key, from store.Version)
 func conflict(key store.Key) error { return fmt.Errorf("%w: %q", store.ErrConflict, key.String()) }
 
 // share makes a temporary file that shares the bytes of the file old.
-func (s *Store) share(name string, old vfs.File, was vfs.Stat, d store.Durability) (tmp string, st vfs.Stat, err error) {
+func (s *files) share(name string, old vfs.File, was vfs.Stat, d store.Durability) (tmp string, st vfs.Stat, err error) {
 	if s.cloning.cannotShare.Load() {
 		return "", vfs.Stat{}, errOtherWay
 	}
@@ -119,7 +119,7 @@ func (s *Store) share(name string, old vfs.File, was vfs.Stat, d store.Durabilit
 
 // link makes a hard link to the file old, which was found at source, under a temporary
 // name.
-func (s *Store) link(
+func (s *files) link(
 	name, source string, old vfs.File, was vfs.Stat, d store.Durability,
 ) (tmp string, st vfs.Stat, err error) {
 	if was.Ino == 0 {
@@ -153,7 +153,7 @@ func (s *Store) link(
 
 // linkError converts the error of a hard link. Only errors that tell of the directory of
 // the new name remain; any other one means that a copy may succeed.
-func (s *Store) linkError(source string, err error) error {
+func (s *files) linkError(source string, err error) error {
 	switch {
 	case err == nil || errors.Is(err, vfs.ErrLinked):
 		return err
@@ -170,7 +170,7 @@ func (s *Store) linkError(source string, err error) error {
 
 // syncSource makes the bytes of a source durable before a link to it. Otherwise a power
 // cut could leave the new name without the bytes, although Write has returned.
-func (s *Store) syncSource(old vfs.File, was vfs.Stat, d store.Durability) error {
+func (s *files) syncSource(old vfs.File, was vfs.Stat, d store.Durability) error {
 	if last := s.cloning.synced.Load(); d == store.Flush || last != nil && last.SameData(was) {
 		return nil
 	}
@@ -182,7 +182,7 @@ func (s *Store) syncSource(old vfs.File, was vfs.Stat, d store.Durability) error
 }
 
 // moveClone is step 6 for a clone.
-func (s *Store) moveClone(ctx context.Context, c clone, name string) error {
+func (s *files) moveClone(ctx context.Context, c clone, name string) error {
 	if !c.link {
 		return s.move(ctx, c.tmp, name)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // publishIf is publish under a condition.
-func (s *Store) publishIf(
+func (s *files) publishIf(
 	ctx context.Context, name string, c content, cond store.Condition, d store.Durability,
 ) (o outcome, err error) {
 	if err := s.writable(ctx); err != nil {
@@ -34,7 +34,7 @@ func (s *Store) publishIf(
 
 // moveIf is step 6 under a condition, for the temporary file tmp with status st. If it
 // does not move the file, it removes it.
-func (s *Store) moveIf(
+func (s *files) moveIf(
 	ctx context.Context, tmp, name string, st vfs.Stat, cond store.Condition,
 ) (v store.Version, err error) {
 	// The temporary file is in the directory, so no concurrent deletion prunes the
@@ -57,7 +57,7 @@ func (s *Store) moveIf(
 }
 
 // check returns [store.ErrConflict] if cond does not hold for the file at name.
-func (s *Store) check(name string, cond store.Condition) error {
+func (s *files) check(name string, cond store.Condition) error {
 	st, err := s.fs.Stat(name)
 	exists := err == nil && !st.Mode.IsDir()
 	switch {
@@ -70,7 +70,7 @@ func (s *Store) check(name string, cond store.Condition) error {
 }
 
 // removeIf removes a file if a condition holds. It returns the directory to sync.
-func (s *Store) removeIf(ctx context.Context, name string, cond store.Condition) (dir string, err error) {
+func (s *files) removeIf(ctx context.Context, name string, cond store.Condition) (dir string, err error) {
 	if err := s.writable(ctx); err != nil {
 		return "", err
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 // copyFrom copies the source of a change.
-func (s *Store) copyFrom(ctx context.Context, name string, c store.Change, d store.Durability) (o outcome, err error) {
-	other, ok := store.Driver(c.From).(*Store)
+func (s *files) copyFrom(ctx context.Context, name string, c store.Change, d store.Durability) (o outcome, err error) {
+	other, ok := store.Driver(c.From).(*files)
 	if !ok {
 		return o, store.ErrUnsupported
 	}
@@ -45,7 +45,7 @@ func isCopy(f, old vfs.File, was vfs.Stat) error {
 }
 
 // Traits implements [store.Describer]. The place has no symbolic links.
-func (s *Store) Traits() store.Traits {
+func (s *files) Traits() store.Traits {
 	s.placing.Do(func() { s.url = placeOf(s.dir) })
 	return store.Traits{Place: s.url}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // remove removes a file. It returns the directory to sync, or "" if there was no file.
-func (s *Store) remove(ctx context.Context, name string) (dir string, err error) {
+func (s *files) remove(ctx context.Context, name string) (dir string, err error) {
 	if err := s.writable(ctx); err != nil {
 		return "", err
 	}
@@ -38,7 +38,7 @@ func (s *Store) remove(ctx context.Context, name string) (dir string, err error)
 
 // unlink removes the file or symbolic link at name, and returns its name without links.
 // It follows a link on the way only if may permits it. Otherwise that link is an error.
-func (s *Store) unlink(name string, may func(link string) bool) (real string, err error) {
+func (s *files) unlink(name string, may func(link string) bool) (real string, err error) {
 	err = s.fs.Remove(name)
 	if !errors.Is(err, vfs.ErrLinked) {
 		return name, err
@@ -60,7 +60,7 @@ const mostDocument = 64 << 20
 // isNode reports whether a link leads to a node. The caller may have opened the node by
 // the name of the link, so a deletion may follow it. It is false for links below an
 // array: they may lead to the chunks of another array, whose writers take another lock.
-func (s *Store) isNode(link string) bool {
+func (s *files) isNode(link string) bool {
 	if path.Base(link) == own.Dir {
 		return false
 	}
@@ -70,10 +70,10 @@ func (s *Store) isNode(link string) bool {
 // mayWrite reports whether a write may follow a link. It must not follow a link below an
 // array: two writers could then write one chunk under the locks of two arrays. A link
 // outside of arrays is another name of nodes, and their locks lie behind the link too.
-func (s *Store) mayWrite(link string) bool { return path.Base(link) != own.Dir && !s.inArray(link) }
+func (s *files) mayWrite(link string) bool { return path.Base(link) != own.Dir && !s.inArray(link) }
 
 // inArray reports whether name lies below an array.
-func (s *Store) inArray(name string) bool {
+func (s *files) inArray(name string) bool {
 	for dir := range parents(path.Dir(name)) {
 		if s.isArray(dir) {
 			return true
@@ -83,7 +83,7 @@ func (s *Store) inArray(name string) bool {
 }
 
 // hasFile reports whether dir has a regular file with one of the names.
-func (s *Store) hasFile(dir string, names ...string) bool {
+func (s *files) hasFile(dir string, names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		st, err := s.fs.Stat(path.Join(dir, name))
 		return err == nil && st.Mode.IsRegular()
@@ -92,7 +92,7 @@ func (s *Store) hasFile(dir string, names ...string) bool {
 
 // isArray reports whether dir is an array. A document that cannot be read counts as one,
 // so that no link below it is followed.
-func (s *Store) isArray(dir string) bool {
+func (s *files) isArray(dir string) bool {
 	if s.hasFile(dir, nodename.V2Array) {
 		return true
 	}
@@ -139,7 +139,7 @@ const mostLinks = 40
 
 // direct returns the name of a directory without symbolic links. It follows a link if may
 // permits it. what names the kind of call in errors, such as "writes".
-func (s *Store) direct(dir, what string, may func(link string) bool) (string, error) {
+func (s *files) direct(dir, what string, may func(link string) bool) (string, error) {
 	at, rest := ".", strings.Split(dir, "/")
 	for links := 0; len(rest) > 0; rest = rest[1:] {
 		next := path.Join(at, rest[0])
@@ -171,7 +171,7 @@ func linked(what, link, target string) error {
 // prune removes dir and the directories above it as long as they are empty, and returns
 // the first one that stays. Symbolic links stay. A concurrent write that needs a removed
 // directory makes it again.
-func (s *Store) prune(dir string) string {
+func (s *files) prune(dir string) string {
 	for dir != "." && s.fs.RemoveDir(dir) == nil {
 		dir = path.Dir(dir)
 	}

@@ -24,7 +24,7 @@ type made struct {
 // makeDir makes dir and the missing directories above it. It fails with [fs.ErrNotExist]
 // if a concurrent deletion prunes a directory that it has just made. The caller may try
 // again.
-func (s *Store) makeDir(dir string) error {
+func (s *files) makeDir(dir string) error {
 	if dir == "." {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (s *Store) makeDir(dir string) error {
 
 // mkdir makes one directory. It holds the lock of made, so that no concurrent write can
 // find the directory before it is recorded, and skip the sync.
-func (s *Store) mkdir(dir string) error {
+func (s *files) mkdir(dir string) error {
 	m := &s.made
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -75,7 +75,7 @@ func (m *made) durable(dir string, n uint64) {
 
 // syncDir makes the names in dir durable, and the names of dir and of the directories
 // above it.
-func (s *Store) syncDir(dir string) error {
+func (s *files) syncDir(dir string) error {
 	if err := s.syncNames(dir); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (s *Store) syncDir(dir string) error {
 }
 
 // syncNames makes the names in dir durable.
-func (s *Store) syncNames(dir string) error {
+func (s *files) syncNames(dir string) error {
 	f, err := s.fs.Open(dir)
 	if vfs.Missing(err) && dir != "." {
 		// A concurrent deletion pruned dir. Its removal must be durable instead.

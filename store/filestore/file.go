@@ -5,7 +5,7 @@
 // A key is the name of a file below the directory. A value is written to a temporary file
 // in the directory of its key, and that file is then renamed. So readers see the whole
 // old value or the whole new one, even after a crash or a power cut. With [store.Sync] a
-// written value is durable. [Store.Write] documents the steps.
+// written value is durable.
 //
 // # Links
 //
@@ -20,7 +20,7 @@
 //
 // Deletions follow only links that lead to a node of a hierarchy, because the caller may
 // have opened the node by that name. A key behind any other link is an error. Deleting a
-// link removes the link itself. [Store.DeleteTree] follows no link at all.
+// link removes the link itself. [store.DeleteTree] follows no link at all.
 //
 // # Names
 //
@@ -34,15 +34,15 @@
 // # Concurrent writers
 //
 // PutIf, Splice and DeleteIf briefly hold a lock in the directory of the key.
-// [Store.Lock] is a different lock, so its holder can use PutIf in the locked directory.
+// [store.Lock] takes another one, so its holder can use PutIf in the locked directory.
 // Both exclude other goroutines, and other processes that use this package. Both end with
 // the process. Put and Delete take no lock. Until they return, a concurrent PutIf or
 // DeleteIf may miss their change.
 //
 // A lock is a file whose content describes the holder. Only users who may write in its
 // directory can open it and so lock it. While a store writes, a locked file in the
-// directory "__tmp-writers" at its top marks the writer as running. [Store.Sweep] removes
-// the temporary files of writers whose lock is free.
+// directory "__tmp-writers" at its top marks the writer as running.
+// [store.Directories.Sweep] removes the temporary files of writers whose lock is free.
 //
 // No value is changed in place, so the store does not patch values: a crash could leave a
 // file with half of a change. Splice builds a new file from ranges of the old one and new
@@ -61,6 +61,7 @@ package filestore
 import (
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -81,10 +82,8 @@ type Options struct {
 	ReadOnly bool
 }
 
-// Store reads and writes files below one directory. It has every power of package store
-// that is for near stores, and makes every change but [store.OpPatch]. Its methods are
-// safe for concurrent use. Make one with [Open], and end it with [Store.Close].
-type Store struct {
+// files is the store.
+type files struct {
 	fs       vfs.FS
 	dir      string // as given to Open, or ""
 	placing  sync.Once
@@ -95,13 +94,19 @@ type Store struct {
 	made     made
 	boot     string // see [vfs.Boot]
 	writer   writer
-	kinds    sync.Map // node type by name of the document; see [Store.isArray]
+	kinds    sync.Map // node type by name of the document; see [files.isArray]
 	cloning  cloning
-	whole    wholeDirs // see [Store.lost]
+	whole    wholeDirs // see [files.lost]
 }
 
 // Open opens the directory dir. A nil opt is the zero [Options].
-func Open(dir string, opt *Options) (*Store, error) {
+//
+// The store makes every change but [store.OpPatch], and is safe for concurrent use. Its
+// powers, for which [store.As] asks, are [store.Writer], [store.Batcher],
+// [store.TreeDeleter], [store.Lister], [store.Stater], [store.Opener], [store.Locker],
+// [store.Describer], [store.Directories] and [io.Closer]. Close releases the directory;
+// open objects stay readable.
+func Open(dir string, opt *Options) (store.Store, error) {
 	open := vfs.OpenRoot
 	if opt != nil && opt.Create && !opt.ReadOnly {
 		open = vfs.MakeRoot
@@ -122,17 +127,17 @@ func init() {
 }
 
 // on returns a store of the files of fsys. Closing it closes fsys.
-func on(fsys vfs.FS, opt *Options) *Store {
-	s := &Store{fs: fsys, boot: vfs.Boot()}
+func on(fsys vfs.FS, opt *Options) *files {
+	s := &files{fs: fsys, boot: vfs.Boot()}
 	s.readOnly = opt != nil && opt.ReadOnly
 	return s
 }
 
 // Close releases the directory. Open objects stay readable.
-func (s *Store) Close() error { return s.fs.Close() }
+func (s *files) Close() error { return s.fs.Close() }
 
 // writable returns an error if nothing can be written now.
-func (s *Store) writable(ctx context.Context) error {
+func (s *files) writable(ctx context.Context) error {
 	if s.readOnly {
 		return fmt.Errorf("the store was opened read-only: %w", fs.ErrPermission)
 	}
@@ -155,20 +160,21 @@ func fail(op, name string, err error) error {
 }
 
 var (
-	_ store.Writer      = (*Store)(nil)
-	_ store.Batcher     = (*Store)(nil)
-	_ store.TreeDeleter = (*Store)(nil)
-	_ store.Lister      = (*Store)(nil)
-	_ store.Stater      = (*Store)(nil)
-	_ store.Opener      = (*Store)(nil)
-	_ store.Locker      = (*Store)(nil)
-	_ store.Describer   = (*Store)(nil)
-	_ store.Directories = (*Store)(nil)
+	_ store.Writer      = (*files)(nil)
+	_ store.Batcher     = (*files)(nil)
+	_ store.TreeDeleter = (*files)(nil)
+	_ store.Lister      = (*files)(nil)
+	_ store.Stater      = (*files)(nil)
+	_ store.Opener      = (*files)(nil)
+	_ store.Locker      = (*files)(nil)
+	_ store.Describer   = (*files)(nil)
+	_ store.Directories = (*files)(nil)
+	_ io.Closer         = (*files)(nil)
 )
 
 // Room implements [store.Directories]. A directory that does not exist yet will be in
 // the file system of the nearest one above.
-func (s *Store) Room(dir store.Path) (store.Room, error) {
+func (s *files) Room(dir store.Path) (store.Room, error) {
 	unknown := fail("looking for room in", dirOf(dir), store.ErrUnsupported)
 	if s.dir == "" {
 		return store.Room{}, unknown

@@ -35,12 +35,12 @@ func TestMain(m *testing.M) {
 
 func open(tb testing.TB, dir string, opt *filestore.Options) *filestore.Store {
 	tb.Helper()
-	s, err := filestore.Open(dir, opt)
+	s, err := filestore.OpenStore(dir, opt)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
-		if err := s.Close(); err != nil {
+		if err := store.Close(s); err != nil {
 			tb.Error(err)
 		}
 	})
@@ -65,7 +65,7 @@ func TestReadOnly(t *testing.T) {
 	if _, err := s.Lock(t.Context(), store.Path{}); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("Lock: error is %v, want %v", err, fs.ErrPermission)
 	}
-	if _, err := s.RemoveTemporary(t.Context(), 0); !errors.Is(err, fs.ErrPermission) {
+	if _, err := filestore.RemoveTemporary(t.Context(), s, 0); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("RemoveTemporary: error is %v, want %v", err, fs.ErrPermission)
 	}
 }
@@ -83,17 +83,17 @@ func write(t *testing.T, name, value string) {
 
 func TestOpen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "deeper")
-	if _, err := filestore.Open(dir, nil); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := filestore.OpenStore(dir, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Open of nothing: error is %v, want %v", err, fs.ErrNotExist)
 	}
-	if _, err := filestore.Open(dir, &filestore.Options{Create: true, ReadOnly: true}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := filestore.OpenStore(dir, &filestore.Options{Create: true, ReadOnly: true}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Open of nothing read-only: error is %v, want %v", err, fs.ErrNotExist)
 	}
 	for range 2 {
 		s := open(t, dir, &filestore.Options{Create: true})
 		put(t, s, "k", "v")
 	}
-	if _, err := filestore.Open(filepath.Join(dir, "k"), &filestore.Options{Create: true}); err == nil {
+	if _, err := filestore.OpenStore(filepath.Join(dir, "k"), &filestore.Options{Create: true}); err == nil {
 		t.Error("Open of a file: no error")
 	}
 }
@@ -112,18 +112,18 @@ func get(tb testing.TB, s store.Store, name string) (string, error) {
 }
 
 func TestUseAfterClose(t *testing.T) {
-	s, err := filestore.Open(t.TempDir(), nil)
+	s, err := filestore.OpenStore(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	put(t, s, "k", "v")
-	if err := s.Close(); err != nil {
+	if err := store.Close(s); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := get(t, s, "k"); !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("Get: error is %v, want %v", err, fs.ErrClosed)
 	}
-	if _, err := s.Write(t.Context(), store.Put(store.MustKey("k"), nil), store.Sync); !errors.Is(err, fs.ErrClosed) {
+	if _, err := store.Write(t.Context(), s, store.Put(store.MustKey("k"), nil), store.Sync); !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("Put: error is %v, want %v", err, fs.ErrClosed)
 	}
 }
@@ -204,10 +204,10 @@ func TestRemoveTemporary(t *testing.T) {
 		}
 	}
 	write(t, filepath.Join(dir, "a", "__tmp-00000000young"), "x")
-	if n, err := s.RemoveTemporary(t.Context(), time.Minute); n != 3 || err != nil {
+	if n, err := filestore.RemoveTemporary(t.Context(), s, time.Minute); n != 3 || err != nil {
 		t.Errorf("removed %d with error %v, want 3", n, err)
 	}
-	if n, err := s.RemoveTemporary(t.Context(), -time.Minute); n != 1 || err != nil {
+	if n, err := filestore.RemoveTemporary(t.Context(), s, -time.Minute); n != 1 || err != nil {
 		t.Errorf("removed %d with error %v, want 1", n, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "b")); !errors.Is(err, fs.ErrNotExist) {
@@ -371,14 +371,14 @@ func ExampleStore_Batch() {
 		return
 	}
 	defer os.RemoveAll(dir)
-	s, err := filestore.Open(filepath.Join(dir, "array.zarr"), &filestore.Options{Create: true})
+	s, err := filestore.OpenStore(filepath.Join(dir, "array.zarr"), &filestore.Options{Create: true})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer s.Close()
+	defer store.Close(s)
 	ctx := context.Background()
-	b, err := s.Batch(ctx, store.Sync)
+	b, err := store.NewBatch(ctx, s, store.Sync)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -389,7 +389,7 @@ func ExampleStore_Batch() {
 		}
 	}
 	fmt.Println(b.Commit(ctx))
-	for e := range s.List(ctx, store.Path{}, store.Flat) {
+	for e := range store.List(ctx, s, store.Path{}, store.Flat) {
 		fmt.Println(e.Name, e.Dir)
 	}
 	// Output:

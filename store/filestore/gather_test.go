@@ -75,11 +75,11 @@ func TestGatherCopiesFiles(t *testing.T) {
 	dirs := [2]string{t.TempDir(), t.TempDir()}
 	stores := [2]*filestore.Store{}
 	for i, dir := range dirs {
-		s, err := filestore.Open(dir, nil)
+		s, err := filestore.OpenStore(dir, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer s.Close()
+		defer store.Close(s)
 		stores[i] = s
 	}
 	put(t, stores[0], "a/k", "0123456789")

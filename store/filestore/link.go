@@ -15,7 +15,7 @@ import (
 )
 
 // Identify implements [store.Directories].
-func (s *Store) Identify(dir store.Path) (store.Identity, error) {
+func (s *files) Identify(dir store.Path) (store.Identity, error) {
 	name := dirOf(dir)
 	st, err := s.fs.Stat(name)
 	switch {
@@ -51,7 +51,7 @@ func (s *Store) Identify(dir store.Path) (store.Identity, error) {
 // more for each directory: below the last directory that is known, the first missing
 // segment ends the search. A link that another program puts in the place of a directory
 // afterwards is not seen as long as the store is open.
-func (s *Store) lost(name string) (link, target string) {
+func (s *files) lost(name string) (link, target string) {
 	for end := len(s.whole.above(name)); end < len(name); {
 		at, more := name, false
 		if next := strings.IndexByte(name[end+1:], '/'); next >= 0 {
@@ -73,7 +73,7 @@ func (s *Store) lost(name string) (link, target string) {
 }
 
 // leadsNowhere reports whether nothing is where a link leads.
-func (s *Store) leadsNowhere(link string) bool {
+func (s *files) leadsNowhere(link string) bool {
 	_, err := s.fs.Stat(link)
 	return vfs.Missing(err)
 }
@@ -110,7 +110,7 @@ func (d *wholeDirs) add(name string) {
 }
 
 // Resolve implements [store.Directories].
-func (s *Store) Resolve(dir store.Path) (store.Path, error) {
+func (s *files) Resolve(dir store.Path) (store.Path, error) {
 	name, err := s.direct(dirOf(dir), "names", permitAny)
 	if err == nil {
 		dir, err = pathOf(name)
@@ -130,7 +130,7 @@ func pathOf(name string) (store.Path, error) {
 }
 
 // Links implements [store.Directories].
-func (s *Store) Links(ctx context.Context, dir store.Path) iter.Seq2[store.Link, error] {
+func (s *files) Links(ctx context.Context, dir store.Path) iter.Seq2[store.Link, error] {
 	return func(yield func(store.Link, error) bool) {
 		l := links{ctx, s, dirOf(dir), yield}
 		l.below(l.top, false)
@@ -140,7 +140,7 @@ func (s *Store) Links(ctx context.Context, dir store.Path) iter.Seq2[store.Link,
 // links is one search for symbolic links.
 type links struct {
 	ctx   context.Context
-	s     *Store
+	s     *files
 	top   string
 	yield func(store.Link, error) bool
 }

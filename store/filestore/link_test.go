@@ -37,11 +37,11 @@ func linkedStore(t *testing.T) *filestore.Store {
 	if err := os.WriteFile(filepath.Join(dir, "v"), nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	s, err := filestore.Open(dir, nil)
+	s, err := filestore.OpenStore(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close() })
+	t.Cleanup(func() { store.Close(s) })
 	return s
 }
 
@@ -103,7 +103,7 @@ func TestLinks(t *testing.T) {
 // links that lead to directories, are.
 func TestBelowLostLink(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
-	s, err := filestore.Open(dir, &filestore.Options{Create: true})
+	s, err := filestore.OpenStore(dir, &filestore.Options{Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func BenchmarkMissing(b *testing.B) {
 				keys = append(keys, store.MustKey(key(i)))
 			}
 			for b.Loop() {
-				s, err := filestore.Open(dir, nil)
+				s, err := filestore.OpenStore(dir, nil)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -24,7 +24,7 @@ import (
 // another link is an error, because a few such links make more keys than can be listed.
 // Links that are broken, absolute, or lead out of the store or to a directory above
 // cannot be used.
-func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+func (s *files) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		for item, err := range vfs.Walk(ctx, s.fs, dirOf(dir), how&store.Deep != 0, fate) {
 			e := store.Entry{Name: below(dir, item.Name), Dir: item.Dir, Size: -1, Unusable: item.Odd}
@@ -101,7 +101,7 @@ func nameOf(key store.Key) (string, error) {
 }
 
 // CheckKey implements [store.Describer]. A file system may hold fewer names.
-func (s *Store) CheckKey(key store.Key) error {
+func (s *files) CheckKey(key store.Key) error {
 	_, err := nameOf(key)
 	return err
 }

@@ -23,7 +23,7 @@ import (
 // and writes a description of the holder into it. It waits for the lock until ctx ends.
 // Unlocking removes the file, and also dir if it is empty then. After a crash the file
 // stays unlocked, and the next holder uses it again.
-func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
+func (s *files) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
 	name := path.Join(dirOf(dir), own.Lock)
 	var release func() error
 	if err = s.writable(ctx); err == nil {
@@ -46,7 +46,7 @@ func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, 
 }
 
 // LockHolder implements [store.Locker].
-func (s *Store) LockHolder(dir store.Path) store.Holder {
+func (s *files) LockHolder(dir store.Path) store.Holder {
 	return s.holder(path.Join(dirOf(dir), own.Lock))
 }
 
@@ -54,7 +54,7 @@ func (s *Store) LockHolder(dir store.Path) store.Holder {
 const mostNote = 4096
 
 // holder returns the holder of a lock, from the content of the lock file.
-func (s *Store) holder(name string) (h store.Holder) {
+func (s *files) holder(name string) (h store.Holder) {
 	f, err := s.fs.Open(name)
 	if err != nil {
 		return h
@@ -73,7 +73,7 @@ func (s *Store) holder(name string) (h store.Holder) {
 }
 
 // tryLock locks a file, and returns the function that removes it and releases the lock.
-func (s *Store) tryLock(ctx context.Context, name string) (unlock func() error, err error) {
+func (s *files) tryLock(ctx context.Context, name string) (unlock func() error, err error) {
 	f, err := s.fs.TryLock(name)
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func stayed(name string, err error) error {
 }
 
 // exclusively calls act while it holds the publish lock of dir.
-func (s *Store) exclusively(ctx context.Context, dir string, act func() error) error {
+func (s *files) exclusively(ctx context.Context, dir string, act func() error) error {
 	name := path.Join(dir, own.Publish)
 	unlock, err := s.tryLock(ctx, name)
 	if errors.Is(err, vfs.ErrLocked) { // rare, so the wait is prepared only now
@@ -134,7 +134,7 @@ const (
 )
 
 // wait locks a file once it is free. The pauses between attempts get longer.
-func (s *Store) wait(ctx context.Context, name string) (unlock func() error, err error) {
+func (s *files) wait(ctx context.Context, name string) (unlock func() error, err error) {
 	for pause := shortestWait; ; pause = min(2*pause, longestWait) {
 		unlock, err = s.tryLock(ctx, name)
 		if !errors.Is(err, vfs.ErrLocked) {
@@ -150,7 +150,7 @@ func (s *Store) wait(ctx context.Context, name string) (unlock func() error, err
 }
 
 // locks converts an error of TryLock to [store.ErrUnsupported] if there are no locks.
-func (s *Store) locks(err error) error {
+func (s *files) locks(err error) error {
 	if errors.Is(err, errors.ErrUnsupported) {
 		return fmt.Errorf("%w: no locks on this platform or file system (%w)", store.ErrUnsupported, err)
 	}

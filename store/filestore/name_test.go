@@ -48,10 +48,10 @@ func TestLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	defer store.Close(s)
 	ctx := t.Context()
 	put := func(name string) error {
-		_, err := s.Write(ctx, store.Put(store.MustKey(name), []byte("text")), store.Flush)
+		_, err := store.Write(ctx, s, store.Put(store.MustKey(name), []byte("text")), store.Flush)
 		return err
 	}
 	if err := errors.Join(put("dir/file"), os.WriteFile(filepath.Join(outer, "secret"), []byte("secret"), 0o666)); err != nil {
@@ -71,7 +71,7 @@ func TestLinks(t *testing.T) {
 		if _, _, err := s.Get(ctx, store.MustKey(name), store.Request{}, nil); (err == nil) != ok {
 			t.Errorf("Get %q: error is %v, want success %t", name, err, ok)
 		}
-		if _, err := s.Stat(ctx, store.MustKey(name)); (err == nil) != ok {
+		if _, err := store.Stat(ctx, s, store.MustKey(name)); (err == nil) != ok {
 			t.Errorf("Stat %q: error is %v, want success %t", name, err, ok)
 		}
 	}
@@ -79,14 +79,14 @@ func TestLinks(t *testing.T) {
 		if put(name) == nil {
 			t.Errorf("Put %q: no error", name)
 		}
-		if _, err := s.Write(ctx, store.Delete(store.MustKey(strings.Replace(name, "new", "secret", 1))), store.Sync); err == nil {
+		if _, err := store.Write(ctx, s, store.Delete(store.MustKey(strings.Replace(name, "new", "secret", 1))), store.Sync); err == nil {
 			t.Logf("Delete %q found nothing", name)
 		}
 	}
 	if got, err := os.ReadFile(filepath.Join(outer, "secret")); string(got) != "secret" {
 		t.Errorf("the file outside is %q, error %v", got, err)
 	}
-	throughLinks(t, s)
+	throughLinks(t, s.(*files))
 }
 
 // throughLinks lists a store that has links, and writes and deletes below one.

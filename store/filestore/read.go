@@ -16,7 +16,7 @@ import (
 )
 
 // Get implements [store.Store].
-func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+func (s *files) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	f, st, err := s.open(ctx, key)
 	if err != nil {
 		return nil, store.Info{}, fail("reading", key.String(), err)
@@ -30,7 +30,7 @@ func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 }
 
 // Stat implements [store.Stater].
-func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+func (s *files) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	name, err := nameOf(key)
 	if err == nil {
 		err = ctx.Err()
@@ -50,7 +50,7 @@ func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 
 // Open implements [store.Opener]. The object stays readable after its key is written or
 // deleted, because a write makes a new file.
-func (s *Store) Open(ctx context.Context, key store.Key) (store.Object, error) {
+func (s *files) Open(ctx context.Context, key store.Key) (store.Object, error) {
 	f, st, err := s.open(ctx, key)
 	if err != nil {
 		return nil, fail("opening", key.String(), err)
@@ -59,7 +59,7 @@ func (s *Store) Open(ctx context.Context, key store.Key) (store.Object, error) {
 }
 
 // open opens the file at key and returns its status.
-func (s *Store) open(ctx context.Context, key store.Key) (vfs.File, vfs.Stat, error) {
+func (s *files) open(ctx context.Context, key store.Key) (vfs.File, vfs.Stat, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, vfs.Stat{}, err
 	}
@@ -85,7 +85,7 @@ func (s *Store) open(ctx context.Context, key store.Key) (vfs.File, vfs.Stat, er
 // unreadable converts the error of a name below a file to [fs.ErrNotExist], and that of a
 // name that is too long to [store.ErrInvalidKey]. A symbolic link to nothing, at the name
 // or above it, is another error, because a reader must not take it for a missing chunk.
-func (s *Store) unreadable(name string, err error) error {
+func (s *files) unreadable(name string, err error) error {
 	if vfs.Missing(err) {
 		switch link, target := s.lost(name); link {
 		case "":

@@ -13,7 +13,7 @@ import (
 
 // TestRoom asks for the room of a directory, and of one that does not exist yet.
 func TestRoom(t *testing.T) {
-	s, err := filestore.Open(t.TempDir(), nil)
+	s, err := filestore.OpenStore(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,14 +32,22 @@ type Temporary struct {
 	Name     string // in the store, with '/' on every platform
 	Size     int64  // bytes
 	Modified time.Time
-	Left     bool // its writer is known to have ended, so [Store.Sweep] removes it
+	Left     bool // its writer is known to have ended, so the next writer removes it
 	writer   writerState
 }
 
-// Temporary yields the temporary files in dir and below. It changes nothing. Of a
-// writer whose lock this process may not try, such as on a read-only disk, it is unknown
-// whether it has ended.
-func (s *Store) Temporary(ctx context.Context, dir store.Path) iter.Seq2[Temporary, error] {
+// ListTemporary yields the temporary files of a store of this package in dir and below,
+// and nothing of other stores. It changes nothing. Of a writer whose lock this process may
+// not try, such as on a read-only disk, it is unknown whether it has ended.
+func ListTemporary(ctx context.Context, s store.Store, dir store.Path) iter.Seq2[Temporary, error] {
+	if f, ok := store.Driver(s).(*files); ok {
+		return f.listTemporary(ctx, dir)
+	}
+	return func(func(Temporary, error) bool) {}
+}
+
+// listTemporary is [ListTemporary].
+func (s *files) listTemporary(ctx context.Context, dir store.Path) iter.Seq2[Temporary, error] {
 	return func(yield func(Temporary, error) bool) {
 		c := census{s: s, known: map[string]writerState{}}
 		more, err := c.walk(ctx, dirOf(dir), func(t Temporary) bool { return yield(t, nil) })
@@ -49,10 +57,19 @@ func (s *Store) Temporary(ctx context.Context, dir store.Path) iter.Seq2[Tempora
 	}
 }
 
-// RemoveTemporary removes the temporary files that crashed writers have left. It
-// removes all files of writers that are gone, and the files of unknown writers that are
-// older than age. It returns the number of the latter.
-func (s *Store) RemoveTemporary(ctx context.Context, age time.Duration) (n int, err error) {
+// RemoveTemporary removes the temporary files that crashed writers have left in a store
+// of this package: all files of writers that are gone, and the files of unknown writers
+// that are older than age. It returns the number of the latter. The error for other
+// stores is [store.ErrUnsupported].
+func RemoveTemporary(ctx context.Context, s store.Store, age time.Duration) (n int, err error) {
+	f, ok := store.Driver(s).(*files)
+	if !ok {
+		return 0, fail("cleaning", ".", store.ErrUnsupported)
+	}
+	return f.removeTemporary(ctx, age)
+}
+
+func (s *files) removeTemporary(ctx context.Context, age time.Duration) (n int, err error) {
 	if err := s.writable(ctx); err != nil {
 		return 0, fail("cleaning", ".", err)
 	}
@@ -60,7 +77,7 @@ func (s *Store) RemoveTemporary(ctx context.Context, age time.Duration) (n int, 
 	// rest by their age.
 	s.Sweep(ctx)
 	latest := time.Now().Add(-age)
-	for t, err := range s.Temporary(ctx, store.Path{}) {
+	for t, err := range s.listTemporary(ctx, store.Path{}) {
 		if err != nil {
 			return n, err
 		}
@@ -75,7 +92,7 @@ func (s *Store) RemoveTemporary(ctx context.Context, age time.Duration) (n int, 
 
 // census finds temporary files and checks each writer once.
 type census struct {
-	s     *Store
+	s     *files
 	known map[string]writerState
 }
 
@@ -129,7 +146,7 @@ func (c *census) ask(id string) writerState {
 }
 
 // stateOf checks whether a writer holds its lock.
-func (s *Store) stateOf(id string) writerState {
+func (s *files) stateOf(id string) writerState {
 	name := path.Join(own.Writers, id)
 	content, err := s.fs.Open(name)
 	if err != nil {
@@ -162,7 +179,7 @@ func (s *Store) stateOf(id string) writerState {
 
 // discard removes a file of the driver for DeleteTree, and reports whether it did. Files
 // of running writers and locks that may be held stay.
-func (s *Store) discard(name string) (gone bool, err error) {
+func (s *files) discard(name string) (gone bool, err error) {
 	base := path.Base(name)
 	if base != own.Lock && base != own.Publish {
 		// The rest are temporary files. Removing the file of a running writer would make
@@ -194,7 +211,7 @@ func removed(err error) (bool, error) {
 }
 
 // discardWriters removes the files of all writers that are not running.
-func (s *Store) discardWriters(dir string) {
+func (s *files) discardWriters(dir string) {
 	for e, err := range s.fs.ReadDir(dir) {
 		if err != nil {
 			break
@@ -212,7 +229,7 @@ func (s *Store) discardWriters(dir string) {
 // Touch gives the file at key the modification time of now, as if its bytes had been
 // written again. The value has a new version afterwards. The time is not made durable. If
 // there is no value, the error is [io/fs.ErrNotExist].
-func (s *Store) Touch(ctx context.Context, key store.Key) error {
+func (s *files) Touch(ctx context.Context, key store.Key) error {
 	err := s.writable(ctx)
 	if err != nil {
 		return fail("touching", key.String(), err)

@@ -18,7 +18,7 @@ import (
 
 // DeleteTree implements [store.TreeDeleter]. It deletes everything except the temporary
 // files of running writers and locks that are held. Directories with such files stay.
-func (s *Store) DeleteTree(ctx context.Context, dir store.Path, order store.TreeOrder, d store.Durability) error {
+func (s *files) DeleteTree(ctx context.Context, dir store.Path, order store.TreeOrder, d store.Durability) error {
 	t := &tree{s: s, order: order, d: d}
 	err := s.writable(ctx)
 	if err == nil {
@@ -37,7 +37,7 @@ func (s *Store) DeleteTree(ctx context.Context, dir store.Path, order store.Tree
 }
 
 // CheckTree implements [store.Directories].
-func (s *Store) CheckTree(dir store.Path) error {
+func (s *files) CheckTree(dir store.Path) error {
 	if _, err := s.place(dirOf(dir)); err != nil {
 		return fail("deleting all of", dirOf(dir), err)
 	}
@@ -48,7 +48,7 @@ func (s *Store) CheckTree(dir store.Path) error {
 // link, because its target has a name of its own. It also refuses a name that leads
 // through a link inside the directory itself, because the deletion would remove that link
 // first.
-func (s *Store) place(dir string) (string, error) {
+func (s *files) place(dir string) (string, error) {
 	if dir == "." {
 		return dir, nil
 	}
@@ -71,14 +71,14 @@ func (s *Store) place(dir string) (string, error) {
 }
 
 // CheckNames implements [store.Directories].
-func (s *Store) CheckNames(ctx context.Context, dir store.Path) error {
+func (s *files) CheckNames(ctx context.Context, dir store.Path) error {
 	t := &tree{s: s, top: dirOf(dir)}
 	return t.check(ctx, dir)
 }
 
 // tree is one run of DeleteTree.
 type tree struct {
-	s     *Store
+	s     *files
 	top   string
 	order store.TreeOrder
 	d     store.Durability

@@ -15,7 +15,7 @@ import (
 )
 
 // Can implements [store.Writer]. No value is changed in place.
-func (s *Store) Can(op store.Op) bool {
+func (s *files) Can(op store.Op) bool {
 	return op >= store.OpPut && op <= store.OpClone && op != store.OpPatch
 }
 
@@ -61,7 +61,7 @@ func (s *Store) Can(op store.Op) bool {
 //     system limits the links of one file (ext4: 65,000), and later clones are copies.
 //     With [store.Sync], Clone syncs the file of the source before it makes a hard link,
 //     because the source may have been written with [store.Flush].
-func (s *Store) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+func (s *files) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
 	o, err := s.change(ctx, c, d)
 	// Step 7. A power cut before this sync may undo the rename. A lock is released by
 	// now, so other writers do not wait for this sync.
@@ -88,7 +88,7 @@ type outcome struct {
 }
 
 // change takes the steps 1 to 6 of a change.
-func (s *Store) change(ctx context.Context, c store.Change, d store.Durability) (o outcome, err error) {
+func (s *files) change(ctx context.Context, c store.Change, d store.Durability) (o outcome, err error) {
 	name, err := nameOf(c.Key)
 	if err != nil {
 		return o, err
@@ -139,7 +139,7 @@ func doing(op store.Op) string {
 
 // versionOf returns the version of the file st, which was moved to name. If a concurrent
 // writer has replaced it since, versionOf returns the zero Version.
-func (s *Store) versionOf(name string, st vfs.Stat) store.Version {
+func (s *files) versionOf(name string, st vfs.Stat) store.Version {
 	now, err := s.fs.Stat(name) // the rename changed the change time
 	if err != nil || !now.SameData(st) {
 		// A concurrent writer has replaced or deleted the file since.
@@ -160,7 +160,7 @@ func whole(value []byte) content {
 }
 
 // publish takes steps 1 to 6.
-func (s *Store) publish(ctx context.Context, name string, c content, d store.Durability) (o outcome, err error) {
+func (s *files) publish(ctx context.Context, name string, c content, d store.Durability) (o outcome, err error) {
 	if err := s.writable(ctx); err != nil {
 		return o, err
 	}
@@ -183,7 +183,7 @@ func beside(tmp, name string) string { return path.Join(path.Dir(tmp), path.Base
 
 // prepare takes steps 1 to 5 for name. It returns the name of the temporary file, without
 // links, and its status.
-func (s *Store) prepare(name string, c content, d store.Durability) (tmp string, st vfs.Stat, err error) {
+func (s *files) prepare(name string, c content, d store.Durability) (tmp string, st vfs.Stat, err error) {
 	var f vfs.File
 	tmp, err = s.makeTemporary(path.Dir(name), func(tmp string) error {
 		f, err = s.fs.Create(tmp)
@@ -200,7 +200,7 @@ func (s *Store) prepare(name string, c content, d store.Durability) (tmp string,
 }
 
 // move is step 6, unless ctx has ended.
-func (s *Store) move(ctx context.Context, tmp, name string) error {
+func (s *files) move(ctx context.Context, tmp, name string) error {
 	// This is the last check of the context. After the rename, the value is stored.
 	if err := s.rename(ctx, tmp, name); err != nil {
 		return err
@@ -210,7 +210,7 @@ func (s *Store) move(ctx context.Context, tmp, name string) error {
 }
 
 // rename renames a temporary file, unless ctx has ended.
-func (s *Store) rename(ctx context.Context, tmp, name string) error {
+func (s *files) rename(ctx context.Context, tmp, name string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -220,8 +220,8 @@ func (s *Store) rename(ctx context.Context, tmp, name string) error {
 }
 
 // drop removes a temporary file, and the directories that are empty without it. If that
-// fails, readers do not see the file, and a later [Store.Sweep] removes it.
-func (s *Store) drop(tmp string) {
+// fails, readers do not see the file, and a later [files.Sweep] removes it.
+func (s *files) drop(tmp string) {
 	real, err := s.unlink(tmp, permitAny)
 	if err == nil {
 		s.prune(path.Dir(real))
@@ -230,8 +230,8 @@ func (s *Store) drop(tmp string) {
 }
 
 // makeTemporary calls create with the name of a new temporary file in dir, and returns
-// that name, which contains no symbolic links. Unless it fails, [Store.end] must follow.
-func (s *Store) makeTemporary(dir string, create func(name string) error) (name string, err error) {
+// that name, which contains no symbolic links. Unless it fails, [files.end] must follow.
+func (s *files) makeTemporary(dir string, create func(name string) error) (name string, err error) {
 	name, err = s.temporary(dir, create)
 	if !errors.Is(err, vfs.ErrLinked) { // rare, so links are resolved only now
 		return name, err
@@ -243,7 +243,7 @@ func (s *Store) makeTemporary(dir string, create func(name string) error) (name 
 }
 
 // temporary is makeTemporary for a directory whose name contains no symbolic links.
-func (s *Store) temporary(dir string, create func(name string) error) (name string, err error) {
+func (s *files) temporary(dir string, create func(name string) error) (name string, err error) {
 	name = s.temporaryIn(dir)
 	defer func() {
 		if err != nil {
@@ -263,7 +263,7 @@ func (s *Store) temporary(dir string, create func(name string) error) (name stri
 }
 
 // fill writes the temporary file, closes it, and returns its final status.
-func (s *Store) fill(f vfs.File, tmp string, c content, d store.Durability) (st vfs.Stat, err error) {
+func (s *files) fill(f vfs.File, tmp string, c content, d store.Durability) (st vfs.Stat, err error) {
 	if err = c(f); err == nil {
 		// Some file systems refuse to set times. Then versions depend on inode, size and
 		// the clock of the file system.
@@ -283,7 +283,7 @@ func (s *Store) fill(f vfs.File, tmp string, c content, d store.Durability) (st 
 
 // timestamp returns the time in nanoseconds since 1970. Each result is later than all
 // earlier ones.
-func (s *Store) timestamp() int64 {
+func (s *files) timestamp() int64 {
 	for {
 		last := s.clock.Load()
 		next := max(time.Now().UnixNano(), last+1)
@@ -294,7 +294,7 @@ func (s *Store) timestamp() int64 {
 }
 
 // sync syncs f. After a failure the store refuses writes.
-func (s *Store) sync(f vfs.File) error {
+func (s *files) sync(f vfs.File) error {
 	if err := f.Sync(); err != nil {
 		// Do not try again: the kernel may have dropped the unwritten pages, and a second
 		// sync would succeed without them.

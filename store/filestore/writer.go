@@ -56,17 +56,17 @@ type writer struct {
 	last   uint64 // number of the latest temporary file
 }
 
-// begin counts a call, batch or lock that may make temporary files. [Store.end] must
+// begin counts a call, batch or lock that may make temporary files. [files.end] must
 // follow.
-func (s *Store) begin() {
+func (s *files) begin() {
 	s.writer.mu.Lock()
 	defer s.writer.mu.Unlock()
 	s.writer.busy++
 }
 
-// end follows each [Store.begin]. err is the error of removing the temporary file, if
+// end follows each [files.begin]. err is the error of removing the temporary file, if
 // any.
-func (s *Store) end(err error) {
+func (s *files) end(err error) {
 	w := &s.writer
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -78,9 +78,9 @@ func (s *Store) end(err error) {
 	}
 }
 
-// temporaryIn returns the name of a new temporary file in dir. [Store.end] must follow
+// temporaryIn returns the name of a new temporary file in dir. [files.end] must follow
 // once the file is renamed or removed.
-func (s *Store) temporaryIn(dir string) string {
+func (s *files) temporaryIn(dir string) string {
 	s.begin()
 	w := &s.writer
 	w.mu.Lock()
@@ -98,7 +98,7 @@ func (s *Store) temporaryIn(dir string) string {
 }
 
 // register takes step 1.
-func (s *Store) register() {
+func (s *files) register() {
 	w := &s.writer
 	for range createTries {
 		_ = s.fs.Mkdir(own.Writers)
@@ -128,7 +128,7 @@ func (s *Store) register() {
 }
 
 // deregister takes step 4.
-func (s *Store) deregister() {
+func (s *files) deregister() {
 	w := &s.writer
 	if !w.stuck {
 		// Remove the file while it is locked. Once it is unlocked, a sweep takes its
@@ -174,7 +174,7 @@ func writerOf(name string) string {
 }
 
 // Sweep implements [store.Directories].
-func (s *Store) Sweep(ctx context.Context) {
+func (s *files) Sweep(ctx context.Context) {
 	found := false
 	for e, err := range s.fs.ReadDir(own.Writers) {
 		// Sweeping is best effort. The next Sweep tries again.
@@ -191,7 +191,7 @@ func (s *Store) Sweep(ctx context.Context) {
 
 // removeOf removes the temporary files of a writer that is not running. If one cannot be
 // removed, the writer's file stays, so that a later sweep tries again.
-func (s *Store) removeOf(ctx context.Context, id string) {
+func (s *files) removeOf(ctx context.Context, id string) {
 	name := path.Join(own.Writers, id)
 	content, err := s.fs.Open(name)
 	if err != nil {
@@ -257,7 +257,7 @@ func readWriter(f vfs.File) (boot string, dirs []string, ok bool) {
 
 // removeIn removes the temporary files of a writer in one directory, and reports whether
 // it removed all of them.
-func (s *Store) removeIn(ctx context.Context, dir, id string) (done bool) {
+func (s *files) removeIn(ctx context.Context, dir, id string) (done bool) {
 	done = true
 	for e, err := range s.fs.ReadDir(dir) {
 		switch {
@@ -280,7 +280,7 @@ func (s *Store) removeIn(ctx context.Context, dir, id string) (done bool) {
 
 // removeBelow removes the temporary files of a writer in dir and all directories below,
 // and reports whether it removed all of them.
-func (s *Store) removeBelow(ctx context.Context, dir, id string) (done bool) {
+func (s *files) removeBelow(ctx context.Context, dir, id string) (done bool) {
 	done = s.removeIn(ctx, dir, id)
 	for e, err := range s.fs.ReadDir(dir) {
 		if vfs.Missing(err) {

@@ -76,7 +76,7 @@ func TestSweep(t *testing.T) {
 		dir := t.TempDir()
 		s, kill := dying(t, dir, n)
 		err := writing(t, s)
-		alive, openErr := Open(dir, nil)
+		alive, openErr := OpenStore(dir, nil)
 		if openErr != nil {
 			t.Fatal(openErr)
 		}
@@ -85,7 +85,7 @@ func TestSweep(t *testing.T) {
 			t.Fatal(writeErr)
 		}
 		kill()
-		next, openErr := Open(dir, nil)
+		next, openErr := OpenStore(dir, nil)
 		if openErr != nil {
 			t.Fatal(openErr)
 		}
@@ -103,7 +103,7 @@ func TestSweep(t *testing.T) {
 		if _, statErr := os.Stat(filepath.Join(dir, own.Writers)); !errors.Is(statErr, fs.ErrNotExist) {
 			t.Errorf("killed at operation %d: %v", n, statErr)
 		}
-		if err := errors.Join(alive.Close(), next.Close()); err != nil {
+		if err := errors.Join(store.Close(alive), store.Close(next)); err != nil {
 			t.Error(err)
 		}
 		if err == nil {
@@ -136,7 +136,7 @@ func TestSweepKnowsMachines(t *testing.T) {
 		if c.gone {
 			want = writerGone
 		}
-		for f, err := range next.Temporary(t.Context(), store.Path{}) {
+		for f, err := range next.listTemporary(t.Context(), store.Path{}) {
 			if f.Name != tmp || f.writer != want || err != nil {
 				t.Errorf("%s: %v, want state %d (%v)", name, f, want, err)
 			}
@@ -211,11 +211,11 @@ func TestNoWriterFile(t *testing.T) {
 // TestRemoveTemporaryOfUnknown removes old files of unknown writers, and keeps new ones.
 func TestRemoveTemporaryOfUnknown(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Open(dir, nil)
+	s, err := OpenStore(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	defer store.Close(s)
 	tmp := filepath.Join(dir, s.temporaryIn("."))
 	defer s.end(nil)
 	old := time.Now().Add(-time.Hour)
@@ -224,10 +224,10 @@ func TestRemoveTemporaryOfUnknown(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n, err := s.RemoveTemporary(t.Context(), 2*time.Hour); n != 0 || err != nil {
+	if n, err := s.removeTemporary(t.Context(), 2*time.Hour); n != 0 || err != nil {
 		t.Errorf("%d young files were removed, %v", n, err)
 	}
-	if n, err := s.RemoveTemporary(t.Context(), time.Minute); n != 2 || err != nil {
+	if n, err := s.removeTemporary(t.Context(), time.Minute); n != 2 || err != nil {
 		t.Errorf("%d old files were removed, %v", n, err)
 	}
 	if _, err := os.Stat(tmp); err != nil {

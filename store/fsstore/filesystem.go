@@ -24,17 +24,17 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Store reads the files of a file system. It has the powers [store.Stater] and
-// [store.Lister]. Its methods are safe for concurrent use if those of the file system
-// are.
-type Store struct{ fsys fs.FS }
+// files is the store.
+type files struct{ fsys fs.FS }
 
-// New returns the store of the files of fsys. For a part of fsys, use [fs.Sub].
-func New(fsys fs.FS) *Store { return &Store{fsys} }
+// New returns the store of the files of fsys, with the powers [store.Stater] and
+// [store.Lister]. It is safe for concurrent use if fsys is. For a part of fsys, use
+// [fs.Sub].
+func New(fsys fs.FS) store.Store { return &files{fsys} }
 
 // Get implements [store.Store]. If files can neither seek nor be read at an offset, Get
 // reads and discards the bytes before the range.
-func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+func (s *files) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	out, info, err := s.get(ctx, key, q, dst)
 	if err != nil {
 		return nil, store.Info{}, fmt.Errorf("fs: %s: %w", key, err)
@@ -42,7 +42,7 @@ func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 	return out, info, nil
 }
 
-func (s *Store) get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+func (s *files) get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, store.Info{}, err
 	}
@@ -154,7 +154,7 @@ func describe(fi fs.FileInfo) (store.Info, error) {
 }
 
 // Stat implements [store.Stater].
-func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+func (s *files) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	info, err := s.stat(ctx, key)
 	if err != nil {
 		return store.Info{}, fmt.Errorf("fs: %s: %w", key, err)
@@ -162,7 +162,7 @@ func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return info, nil
 }
 
-func (s *Store) stat(ctx context.Context, key store.Key) (store.Info, error) {
+func (s *files) stat(ctx context.Context, key store.Key) (store.Info, error) {
 	if err := ctx.Err(); err != nil {
 		return store.Info{}, err
 	}
@@ -175,7 +175,7 @@ func (s *Store) stat(ctx context.Context, key store.Key) (store.Info, error) {
 
 // List implements [store.Lister]. Sizes are -1, because a size would cost a call for each
 // file.
-func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+func (s *files) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		for item, err := range vfs.Walk(ctx, tree(*s), top(dir), how&store.Deep != 0, fate) {
 			if err != nil {
@@ -211,7 +211,7 @@ func fate(name string, _ bool) vfs.Fate {
 }
 
 // tree is the store as a [vfs.Tree].
-type tree Store
+type tree files
 
 // Stat implements [vfs.Tree].
 func (t tree) Stat(name string) (vfs.Stat, error) {

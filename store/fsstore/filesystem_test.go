@@ -143,15 +143,15 @@ func TestWrongSize(t *testing.T) {
 func TestVersions(t *testing.T) {
 	m := fstest.MapFS{"k": {Data: []byte("a"), ModTime: time.Unix(5, 0)}, "embedded": {Data: []byte("e")}}
 	s := fsstore.New(m)
-	first, err := s.Stat(t.Context(), store.MustKey("k"))
+	first, err := store.Stat(t.Context(), s, store.MustKey("k"))
 	if err != nil || first.Version.IsZero() || !first.Modified.Equal(time.Unix(5, 0)) {
 		t.Errorf("version %v, time %v and error %v", first.Version, first.Modified, err)
 	}
 	m["k"].ModTime = time.Unix(6, 0)
-	if second, _ := s.Stat(t.Context(), store.MustKey("k")); second.Version == first.Version {
+	if second, _ := store.Stat(t.Context(), s, store.MustKey("k")); second.Version == first.Version {
 		t.Error("the version does not change with the modification time")
 	}
-	if info, _ := s.Stat(t.Context(), store.MustKey("embedded")); !info.Version.IsZero() || !info.Modified.IsZero() {
+	if info, _ := store.Stat(t.Context(), s, store.MustKey("embedded")); !info.Version.IsZero() || !info.Modified.IsZero() {
 		t.Errorf("version %v and time %v of a file without times", info.Version, info.Modified)
 	}
 }
@@ -208,7 +208,7 @@ func (failing) ReadDir(string) ([]fs.DirEntry, error) { return nil, fs.ErrPermis
 
 func TestListFails(t *testing.T) {
 	seen := 0
-	for _, err := range fsstore.New(failing{mapFS()}).List(t.Context(), store.Path{}, store.Deep) {
+	for _, err := range store.List(t.Context(), fsstore.New(failing{mapFS()}), store.Path{}, store.Deep) {
 		if seen++; !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("error is %v, want %v", err, fs.ErrPermission)
 		}

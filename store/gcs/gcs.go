@@ -87,7 +87,7 @@ type Options struct {
 	// Retry is how requests are retried, where Reading does not say so.
 	Retry retry.Policy
 	// Reading has options of reads, such as Missing. Stall and those of retries hold for
-	// all requests. The store sets Transport, Limiter and what depends on the service.
+	// all requests. The store sets Transport and what depends on the service.
 	Reading httpstore.Options
 }
 

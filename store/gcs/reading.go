@@ -20,13 +20,10 @@ import (
 	"varve.dev/zarr/store/retry"
 )
 
-// connect makes the transport and the limiter, which reads and writes share.
+// connect makes the transport, which reads and writes share.
 func (s *Store) connect() {
 	s.pool = httpstore.NewTransport(s.endpoint, s.options.Reading.PrivateRedirects)
 	s.transport = &authorized{s.pool, &tokens{options: s.options}, s.endpoint, s.options.UserProject}
-	if s.options.Retry.Limiter == nil {
-		s.options.Retry.Limiter = retry.LimiterOf(s.endpoint.Host, retry.Adaptive())
-	}
 }
 
 // rangeAtOnce is the number of bytes above which a value is read by several requests.
@@ -38,7 +35,6 @@ func (s *Store) openReads() (err error) {
 	if o.Part == 0 {
 		o.Part = rangeAtOnce
 	}
-	o.Limiter = s.options.Retry.Limiter
 	o.Transport, o.Header = &media{s}, nil
 	o.Hooks = httpstore.Hooks{
 		Name: s.name, Location: s.at(), Explain: s.explain, SameHost: true,

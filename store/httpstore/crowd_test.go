@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"varve.dev/zarr/internal/inflight"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
-	"varve.dev/zarr/store/retry"
 )
 
 // crowd is a server that answers after 30 ms, but throttles requests beyond some number.
@@ -68,19 +68,19 @@ func TestThrottled(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
 		after  string
-		limits retry.Limits
+		limits inflight.Limits
 	}{
-		"429":                    {429, "", retry.Limits{}},
-		"429, adaptive":          {429, "", retry.Adaptive()},
-		"503 for a second":       {503, "1", retry.Limits{}},
-		"503, adaptive":          {503, "1", retry.Adaptive()},
-		"429 for 2 s, on a date": {429, "Sat, 01 Jan 2000 00:00:02 GMT", retry.Limits{}},
+		"429":                    {429, "", inflight.Limits{}},
+		"429, adaptive":          {429, "", inflight.Adaptive()},
+		"503 for a second":       {503, "1", inflight.Limits{}},
+		"503, adaptive":          {503, "1", inflight.Adaptive()},
+		"429 for 2 s, on a date": {429, "Sat, 01 Jan 2000 00:00:02 GMT", inflight.Limits{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := &crowd{status: c.status, after: c.after, bears: 20}
-				limiter := retry.NewLimiter(c.limits)
-				s := open(t, "http://crowd/x", httpstore.Options{Attempts: 20, Pause: 50 * ms, Transport: server, Limiter: limiter})
+				limiter := inflight.New(c.limits)
+				s := open(t, "http://crowd/x", httpstore.Options{Attempts: 20, Pause: 50 * ms, Transport: server}).Limited(limiter)
 				drive := func(wanted, n int) {
 					var all sync.WaitGroup
 					for range wanted {
@@ -116,8 +116,8 @@ func TestThrottled(t *testing.T) {
 // TestRestart checks that a server that restarts gets as many requests as before.
 func TestRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limiter := retry.NewLimiter(retry.Limits{First: 8})
-		s := open(t, "http://crowd/x", httpstore.Options{Transport: &scripted{statuses: []int{503, 502, 0, 200}}, Limiter: limiter})
+		limiter := inflight.New(inflight.Limits{First: 8})
+		s := open(t, "http://crowd/x", httpstore.Options{Transport: &scripted{statuses: []int{503, 502, 0, 200}}}).Limited(limiter)
 		if _, _, err := get(t, s, "k", store.Request{}); err != nil || limiter.Limit() != 8 {
 			t.Errorf("the limit is %d, error %v", limiter.Limit(), err)
 		}
@@ -127,7 +127,7 @@ func TestRestart(t *testing.T) {
 // TestSharedLimiter checks that the stores of a host share its limiter, that of a plain
 // web server or that of an object store.
 func TestSharedLimiter(t *testing.T) {
-	limiter := func(url string, opt httpstore.Options) *retry.Limiter { return open(t, url, opt).Policy().Limiter }
+	limiter := func(url string, opt httpstore.Options) *inflight.Limiter { return open(t, url, opt).Limiter() }
 	a := limiter("http://shared.example/x", httpstore.Options{})
 	if b := limiter("http://shared.example:80/y", httpstore.Options{}); a != b || a.Most() != 0 {
 		t.Error("two stores of one host have two limiters")
@@ -136,7 +136,7 @@ func TestSharedLimiter(t *testing.T) {
 		t.Error("two ports of one host have one limiter")
 	}
 	s := open(t, "http://shared.example/x", httpstore.Options{Part: 8 << 20})
-	if l := s.Policy().Limiter; l.Most() != 256 || l.Limit() != 32 || store.TraitsOf(s).Requests != 256 || l == a {
+	if l := s.Limiter(); l.Most() != 256 || l.Limit() != 32 || store.TraitsOf(s).Requests != 256 || l == a {
 		t.Errorf("the limiter of an object store permits %d requests, at most %d", l.Limit(), l.Most())
 	}
 }

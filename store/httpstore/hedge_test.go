@@ -15,9 +15,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"varve.dev/zarr/internal/inflight"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
-	"varve.dev/zarr/store/retry"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -104,7 +104,7 @@ func (b *lineBody) Close() error {
 // hedged opens a store on a line. With it, learn makes requests until the store knows how
 // long they take.
 func hedged(t *testing.T, l *line) (s *httpstore.Store, learn func()) {
-	s = open(t, "http://hedged/x", httpstore.Options{Hedge: true, Transport: l, Limiter: retry.NewLimiter(retry.Limits{})})
+	s = open(t, "http://hedged/x", httpstore.Options{Hedge: true, Transport: l}).Limited(inflight.New(inflight.Limits{}))
 	return s, func() {
 		t.Helper()
 		for range 100 {
@@ -277,7 +277,7 @@ func TestHedgeOff(t *testing.T) {
 					defer flying.Add(-1)
 					return l.RoundTrip(r)
 				})
-				s := open(t, "http://hedged/x", httpstore.Options{Hedge: true, Transport: flown, Limiter: retry.NewLimiter(retry.Limits{})})
+				s := open(t, "http://hedged/x", httpstore.Options{Hedge: true, Transport: flown}).Limited(inflight.New(inflight.Limits{}))
 				for range 1000 {
 					whole(t, s)
 				}
@@ -301,7 +301,7 @@ func TestHedgeOff(t *testing.T) {
 func TestHedgeWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &line{takes: except(10*ms, time.Second, 100, 100)}
-		s := open(t, "http://hedged/x", httpstore.Options{Hedge: true, Transport: l, Limiter: retry.NewLimiter(retry.Limits{First: 1})})
+		s := open(t, "http://hedged/x", httpstore.Options{Hedge: true, Transport: l}).Limited(inflight.New(inflight.Limits{First: 1}))
 		for range 101 {
 			whole(t, s)
 		}

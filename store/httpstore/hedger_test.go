@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"varve.dev/zarr/internal/inflight"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/retry"
 )
 
 // after records answers that took a time, and returns the delay of the next request.
@@ -106,7 +106,7 @@ func TestHedgePin(t *testing.T) {
 			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody}, nil
 		})
 		pins := 0
-		s, err := Open("http://h/x?q=1", &Options{Hedge: true, Transport: slow, Limiter: retry.NewLimiter(retry.Limits{}), Hooks: Hooks{
+		s, err := Open("http://h/x?q=1", &Options{Hedge: true, Transport: slow, Hooks: Hooks{
 			Pin: func(r *http.Request, version string) {
 				if pins++; pins == 1 {
 					time.Sleep(time.Second)
@@ -122,6 +122,7 @@ func TestHedgePin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		s.Limited(inflight.New(inflight.Limits{}))
 		s.hedger.after(100, 10*time.Millisecond)
 		r, err := s.exchange(t.Context(), ask{method: http.MethodGet, match: "v"}, s.url(store.MustKey("k")))
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"varve.dev/zarr/internal/inflight"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
 	"varve.dev/zarr/store/retry"
@@ -101,7 +102,7 @@ func TestExplain(t *testing.T) {
 		w.Header().Set("X-Request", "42")
 		w.WriteHeader(int(status.Load()))
 		_, _ = io.WriteString(w, body.Load().(string))
-	})), httpstore.Options{Attempts: 3, Limiter: retry.NewLimiter(retry.Limits{First: 8}), Hooks: httpstore.Hooks{
+	})), httpstore.Options{Attempts: 3, Hooks: httpstore.Hooks{
 		Explain: func(r *http.Response) error {
 			b, err := io.ReadAll(r.Body)
 			if err != nil || len(b) > 64<<10 {
@@ -126,7 +127,7 @@ func TestExplain(t *testing.T) {
 			}
 			return nil
 		},
-	}})
+	}}).Limited(inflight.New(inflight.Limits{First: 8}))
 	for _, c := range []struct {
 		status int
 		body   string
@@ -155,7 +156,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%d %.20q: Stat: %v", c.status, c.body, err)
 		}
 	}
-	if n := s.Policy().Limiter.Limit(); n >= 8 {
+	if n := s.Limiter().Limit(); n >= 8 {
 		t.Errorf("the limit is %d", n)
 	}
 }

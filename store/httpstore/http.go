@@ -19,11 +19,15 @@
 //
 // Requests that fail for temporary reasons, such as 429, 5xx or a lost connection, are
 // retried with growing pauses, or after the time that the server asks for. Retries end
-// with the caller's context, and 5 minutes after the first failure ([Options.Total]). If
-// the server throttles, fewer requests are in flight to its host ([retry.Limiter]). A
+// with the caller's context, and 5 minutes after the first failure ([Options.Total]). A
 // body that stalls or is too slow ([Options.LeastRate]) counts as a lost connection, but
 // is retried only once. Lengths and ranges are checked: a truncated, shifted or overlong
 // answer is an error.
+//
+// If the server throttles, fewer requests are in flight to its host. The stores of one
+// process share the limit of a host. With a [Options.Part], and for object stores, it is
+// 32 requests at first and at most 256; otherwise there is none until the server
+// throttles.
 //
 // # Connections
 //
@@ -74,6 +78,7 @@ import (
 	"time"
 
 	"varve.dev/zarr/internal/driver"
+	"varve.dev/zarr/internal/inflight"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/retry"
 )
@@ -88,6 +93,7 @@ type Store struct {
 	header    http.Header // from the options, with the credentials of the URL
 	transport http.RoundTripper
 	policy    retry.Policy
+	limiter   *inflight.Limiter
 	noHead    atomic.Bool // the server answers GET but not HEAD
 	noParts   atomic.Bool // the server sends no strong versions
 	clock     clock
@@ -129,7 +135,9 @@ func Open(location string, opt *Options) (*Store, error) {
 	if s.options.Hedge {
 		s.hedger = &hedger{}
 	}
-	s.policy = s.options.policy(address(&s.base))
+	o := &s.options
+	s.policy = retry.Policy{Attempts: o.Attempts, Pause: o.Pause, LongestPause: o.LongestPause, Total: o.Total}
+	s.limiter = inflight.Of(address(&s.base), o.limits())
 	if s.place = s.options.Location; s.place == "" && s.base.RawQuery == "" {
 		s.place = s.base.Scheme + "://" + s.base.Host + s.prefix
 	}
@@ -147,7 +155,7 @@ func (s *Store) Close() error {
 // Traits implements [store.Describer]. If the URL has a query, the place is "", because
 // values may depend on the query. Requests are the most that the limiter ever allows.
 func (s *Store) Traits() store.Traits {
-	return store.Traits{Place: s.place, Requests: s.policy.Limiter.Most()}
+	return store.Traits{Place: s.place, Requests: s.limiter.Most()}
 }
 
 // CheckKey implements [store.Describer]. Nothing can be stored in any case.
@@ -225,10 +233,6 @@ type Options struct {
 	// Total is the time after the first failure of a request in which further attempts
 	// may begin. 0 means ten times LongestPause; a negative Total sets no limit.
 	Total time.Duration
-	// Limiter limits the requests in flight. If it is nil, the stores of this process
-	// share one for each host: with a Part that of object stores ([retry.Adaptive]), and
-	// otherwise one that sets no limit until the server throttles.
-	Limiter *retry.Limiter
 	// Stall is the longest time in which the server may send nothing, and the longest
 	// time for its headers. After that the request counts as lost. 0 means 30 s. A
 	// stalled or slow request is retried only once.
@@ -314,15 +318,12 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// policy returns the policy of all requests to a host.
-func (o *Options) policy(host string) retry.Policy {
-	l := o.Limiter
-	switch {
-	case l != nil:
-	case o.Part > 0:
-		l = retry.LimiterOf(host, retry.Adaptive())
-	default:
-		l = retry.LimiterOf(host, retry.Limits{})
+// limits returns the limits of the requests in flight: those of object stores if values
+// are read in parts or a driver has set hooks, and otherwise none until the server
+// throttles.
+func (o *Options) limits() inflight.Limits {
+	if o.Part > 0 || o.Location != "" {
+		return inflight.Adaptive()
 	}
-	return retry.Policy{Attempts: o.Attempts, Pause: o.Pause, LongestPause: o.LongestPause, Total: o.Total, Limiter: l}
+	return inflight.Limits{}
 }

@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"varve.dev/zarr/internal/inflight"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
-	"varve.dev/zarr/store/retry"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -34,7 +34,7 @@ func numbered(n, version int) []byte {
 
 // inParts opens a store that reads in parts of 1000 bytes.
 func inParts(t *testing.T, h http.Handler) *httpstore.Store {
-	return open(t, serve(t, h), httpstore.Options{Part: 1000, Limiter: retry.NewLimiter(retry.Adaptive())})
+	return open(t, serve(t, h), httpstore.Options{Part: 1000}).Limited(inflight.New(inflight.Adaptive()))
 }
 
 // TestPartsStore runs the suite with parts that are smaller than most values.
@@ -155,7 +155,7 @@ func TestPartsTogether(t *testing.T) {
 		}
 		<-together.Done()
 		a.send(w)
-	})), httpstore.Options{Part: 1000, Limiter: retry.NewLimiter(retry.Limits{First: 10})})
+	})), httpstore.Options{Part: 1000}).Limited(inflight.New(inflight.Limits{First: 10}))
 	got, _, err := s.Get(t.Context(), store.MustKey("v"), store.Request{Range: store.Span(0, 10_000)}, nil)
 	if err != nil || !bytes.Equal(got, o.values["v"][:10_000]) || most.Load() != 10 || errors.Is(together.Err(), context.DeadlineExceeded) {
 		t.Errorf("%d bytes, %d requests at a time, error %v", len(got), most.Load(), err)

@@ -10,19 +10,15 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/retry"
 )
-
-// Policy returns the policy of the store's requests, with its limiter.
-func (s *Store) Policy() retry.Policy { return s.policy.WithDefaults() }
 
 // Do makes attempts of an operation as Get does: within the policy and its limiter, and
 // ending an attempt in which [Store.Send] moves no bytes for the time of Options.Stall.
 // Attempts send their requests with the context that they get.
 func (s *Store) Do(ctx context.Context, attempt func(ctx context.Context) error) error {
-	return s.policy.Do(ctx, func(ctx context.Context) error { return s.watched(ctx, attempt) })
+	return s.policy.Do(ctx, func(ctx context.Context) error {
+		return s.limiter.Do(ctx, func(ctx context.Context) error { return s.watched(ctx, attempt) })
+	})
 }
 
 // Send sends one request of an attempt of [Store.Do]. It neither adds headers of the
@@ -41,13 +37,6 @@ func (s *Store) Send(r *http.Request) (*http.Response, error) {
 	answer.Body = watching(ctx, answer.Body)
 	return answer, nil
 }
-
-// StatusError returns the error of an answer that is not a success: that of
-// [Hooks.Explain], or the default for its status. It closes the body.
-func (s *Store) StatusError(r *http.Response) error { return s.statusError(r) }
-
-// Describe returns what the headers of an answer say about a value of size bytes.
-func (s *Store) Describe(r *http.Response, size int64) store.Info { return s.describe(r, size) }
 
 // uploading returns a request whose body reports to the watch.
 func (w *watch) uploading(r *http.Request) *http.Request {
@@ -234,7 +223,7 @@ func (c *race) repeat() {
 		return
 	}
 	// A second request must not take the place of another first one.
-	permit, ok := c.s.policy.Limiter.TryAcquire()
+	permit, ok := c.s.limiter.TryAcquire()
 	if !ok {
 		return
 	}

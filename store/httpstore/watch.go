@@ -132,7 +132,7 @@ func (w *watch) count(n int) {
 	w.timer.Reset(w.s.options.Stall)
 	w.got += int64(n)
 	w.all.Add(int64(n))
-	w.s.policy.Limiter.Moved(n)
+	w.s.limiter.Moved(n)
 	took := time.Since(w.begin)
 	// Check whole periods only, because a single read may be much slower or faster.
 	if took < w.s.options.Stall {
@@ -148,7 +148,7 @@ func (w *watch) count(n int) {
 func (w *watch) sent(n int) {
 	w.timer.Reset(w.s.options.Stall)
 	w.all.Add(int64(n))
-	w.s.policy.Limiter.Moved(n)
+	w.s.limiter.Moved(n)
 }
 
 // clock is what a store knows about the clock of its service: how far that of this

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // TestCloneWhilePatched clones a value that another writer patches all the time. The
@@ -16,8 +16,8 @@ import (
 // by it that a chunk has changed since it was copied.
 func TestCloneWhilePatched(t *testing.T) {
 	const patches = 20_000
-	s, source, key := memstore.New(), store.MustKey("a"), store.MustKey("b")
-	first, err := s.Write(t.Context(), store.Put(source, make([]byte, 8)), store.Flush)
+	s, source, key := memtest.New(), store.MustKey("a"), store.MustKey("b")
+	first, err := store.Write(t.Context(), s, store.Put(source, make([]byte, 8)), store.Flush)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestCloneWhilePatched(t *testing.T) {
 		defer close(done)
 		for n := range uint64(patches) {
 			data := binary.LittleEndian.AppendUint64(nil, n+1)
-			next, err := s.Write(t.Context(), store.PatchValue(source, v, []store.Patch{{Data: data}}), store.Flush)
+			next, err := store.Write(t.Context(), s, store.PatchValue(source, v, []store.Patch{{Data: data}}), store.Flush)
 			if err != nil {
 				t.Error(err)
 				return
@@ -49,7 +49,7 @@ func TestCloneWhilePatched(t *testing.T) {
 			running = false
 		default:
 		}
-		made, err := s.Write(t.Context(), store.Clone(key, source, store.Version{}), store.Flush)
+		made, err := store.Write(t.Context(), s, store.Clone(key, source, store.Version{}), store.Flush)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,9 +26,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Store holds values in memory. Its methods are safe for concurrent use. Make one with
-// [New].
-type Store struct {
+// memory is the store.
+type memory struct {
 	mu     sync.RWMutex
 	values map[store.Key]value
 	dirs   index
@@ -58,13 +57,15 @@ func (v value) info() store.Info {
 	return store.Info{Size: int64(len(v.data)), Version: v.version, Modified: v.modified}
 }
 
-// New returns an empty store.
-func New() *Store {
-	return &Store{values: map[store.Key]value{}, dirs: index{}, locks: locks{held: map[store.Path]chan struct{}{}}}
+// New returns an empty store, which is safe for concurrent use. It has the powers
+// [store.Writer], [store.Batcher], [store.Stater], [store.Lister], [store.Opener] and
+// [store.Locker]; ask for them with [store.As].
+func New() store.Store {
+	return &memory{values: map[store.Key]value{}, dirs: index{}, locks: locks{held: map[store.Path]chan struct{}{}}}
 }
 
 // lookup returns the value at key, or fs.ErrNotExist.
-func (s *Store) lookup(ctx context.Context, key store.Key) (value, error) {
+func (s *memory) lookup(ctx context.Context, key store.Key) (value, error) {
 	if err := ctx.Err(); err != nil {
 		return value{}, err
 	}
@@ -78,7 +79,7 @@ func (s *Store) lookup(ctx context.Context, key store.Key) (value, error) {
 }
 
 // Get implements [store.Store].
-func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+func (s *memory) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	for {
 		v, err := s.lookup(ctx, key)
 		if err != nil {
@@ -111,7 +112,7 @@ func (v value) read(key store.Key, q store.Request, dst []byte) ([]byte, error) 
 }
 
 // Stat implements [store.Stater].
-func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+func (s *memory) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	v, err := s.lookup(ctx, key)
 	if err != nil {
 		return store.Info{}, err
@@ -123,7 +124,7 @@ func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 func conflict(key store.Key) error { return fmt.Errorf("memory: %s: %w", key, store.ErrConflict) }
 
 // Open implements [store.Opener]. The object stays readable until the value is patched.
-func (s *Store) Open(ctx context.Context, key store.Key) (store.Object, error) {
+func (s *memory) Open(ctx context.Context, key store.Key) (store.Object, error) {
 	for {
 		v, err := s.lookup(ctx, key)
 		if err != nil {
@@ -170,7 +171,7 @@ func onlyIf(cond store.Condition) may {
 }
 
 // Can implements [store.Writer].
-func (s *Store) Can(op store.Op) bool {
+func (s *memory) Can(op store.Op) bool {
 	switch op {
 	case store.OpPut, store.OpPutIf, store.OpDelete, store.OpDeleteIf, store.OpSplice, store.OpPatch, store.OpAssemble, store.OpClone:
 		return true
@@ -179,7 +180,7 @@ func (s *Store) Can(op store.Op) bool {
 }
 
 // Write implements [store.Writer].
-func (s *Store) Write(ctx context.Context, c store.Change, _ store.Durability) (made store.Written, err error) {
+func (s *memory) Write(ctx context.Context, c store.Change, _ store.Durability) (made store.Written, err error) {
 	switch c.Op {
 	case store.OpPut:
 		made.Version, err = s.set(ctx, c.Key, &storage{data: clone(c.Value)}, anyway)
@@ -207,7 +208,7 @@ func (s *Store) Write(ctx context.Context, c store.Change, _ store.Durability) (
 func clone(data []byte) []byte { return append(make([]byte, 0, len(data)), data...) }
 
 // set stores new storage if may agrees. It sets the version of the storage.
-func (s *Store) set(ctx context.Context, key store.Key, fresh *storage, may may) (store.Version, error) {
+func (s *memory) set(ctx context.Context, key store.Key, fresh *storage, may may) (store.Version, error) {
 	if err := ctx.Err(); err != nil {
 		return store.Version{}, err
 	}
@@ -226,13 +227,13 @@ func (s *Store) set(ctx context.Context, key store.Key, fresh *storage, may may)
 }
 
 // next returns the version of a write. The caller holds the lock of the store.
-func (s *Store) next() store.Version {
+func (s *memory) next() store.Version {
 	s.writes++
 	return store.MakeVersion(strconv.FormatInt(s.writes, 10))
 }
 
 // remove removes the value at key if may agrees.
-func (s *Store) remove(ctx context.Context, key store.Key, may may) error {
+func (s *memory) remove(ctx context.Context, key store.Key, may may) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -286,7 +287,7 @@ func (x index) bump(dir, child string, by int) {
 
 // List implements [store.Lister], with versions in any case. Each directory is listed as
 // of the moment when the sequence reaches it.
-func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+func (s *memory) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	top := dir.String()
 	if top != "" {
 		top += "/"
@@ -295,7 +296,7 @@ func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) ite
 }
 
 // list yields the entries below top+rel, and reports whether to continue.
-func (s *Store) list(ctx context.Context, top, rel string, deep bool, yield func(store.Entry, error) bool) bool {
+func (s *memory) list(ctx context.Context, top, rel string, deep bool, yield func(store.Entry, error) bool) bool {
 	if err := ctx.Err(); err != nil {
 		yield(store.Entry{}, err)
 		return false
@@ -314,7 +315,7 @@ func (s *Store) list(ctx context.Context, top, rel string, deep bool, yield func
 }
 
 // children returns the entries one level below top+rel, with names relative to top.
-func (s *Store) children(top, rel string) []store.Entry {
+func (s *memory) children(top, rel string) []store.Entry {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	children := s.dirs[top+rel]
@@ -337,7 +338,7 @@ type locks struct {
 }
 
 // Lock implements [store.Locker]. It does not exclude PutIf, which is atomic by itself.
-func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
+func (s *memory) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -354,7 +355,7 @@ func (s *Store) Lock(ctx context.Context, dir store.Path) (unlock func() error, 
 }
 
 // LockHolder implements [store.Locker]. Only this process can hold the lock.
-func (s *Store) LockHolder(store.Path) store.Holder { return store.Holder{} }
+func (s *memory) LockHolder(store.Path) store.Holder { return store.Holder{} }
 
 // take locks dir and returns nil, or returns a channel that is closed when its holder
 // releases it.
@@ -377,7 +378,7 @@ func (l *locks) release(dir store.Path) error {
 }
 
 // assemble builds the new value without holding the lock of the store.
-func (s *Store) assemble(ctx context.Context, c store.Change) (store.Version, error) {
+func (s *memory) assemble(ctx context.Context, c store.Change) (store.Version, error) {
 	var data []byte
 	n, err := c.Size(0)
 	if err == nil {
@@ -393,7 +394,7 @@ func (s *Store) assemble(ctx context.Context, c store.Change) (store.Version, er
 }
 
 // sources returns the values that parts take bytes from, one version of each.
-func (s *Store) sources(ctx context.Context, parts []store.Part) (map[store.Key]value, error) {
+func (s *memory) sources(ctx context.Context, parts []store.Part) (map[store.Key]value, error) {
 	sources := map[store.Key]value{}
 	for _, p := range parts {
 		if p.Data != nil {
@@ -435,14 +436,14 @@ func build(n int64, parts []store.Part, sources map[store.Key]value) (data []byt
 
 // Batch implements [store.Batcher]. Writes take effect immediately, and Commit does
 // nothing.
-func (s *Store) Batch(ctx context.Context, _ store.Durability) (store.Batch, error) {
+func (s *memory) Batch(ctx context.Context, _ store.Durability) (store.Batch, error) {
 	return batch{s}, ctx.Err()
 }
 
-type batch struct{ *Store }
+type batch struct{ *memory }
 
 func (b batch) Write(ctx context.Context, c store.Change) (store.Written, error) {
-	return b.Store.Write(ctx, c, store.Flush)
+	return b.memory.Write(ctx, c, store.Flush)
 }
 
 func (b batch) Commit(ctx context.Context) error { return ctx.Err() }
@@ -450,7 +451,7 @@ func (b batch) Discard()                         {}
 
 // clone stores the value of source at key as well. The values share their bytes until one
 // is patched.
-func (s *Store) clone(ctx context.Context, key, source store.Key, from store.Version) (store.Written, error) {
+func (s *memory) clone(ctx context.Context, key, source store.Key, from store.Version) (store.Written, error) {
 	for {
 		v, err := s.source(ctx, source, from)
 		if err != nil {
@@ -475,7 +476,7 @@ func (s *Store) clone(ctx context.Context, key, source store.Key, from store.Ver
 
 // source returns the value at key, which must be of version from. A zero from permits
 // any.
-func (s *Store) source(ctx context.Context, key store.Key, from store.Version) (value, error) {
+func (s *memory) source(ctx context.Context, key store.Key, from store.Version) (value, error) {
 	if from.IsZero() {
 		return s.lookup(ctx, key)
 	}
@@ -497,7 +498,7 @@ func (v value) share() bool {
 // patch copies only the bytes of the patches, unless a clone shares those of the value.
 // It waits for the readers of the value, and later readers wait for it; other values
 // are not blocked.
-func (s *Store) patch(ctx context.Context, c store.Change) (store.Version, error) {
+func (s *memory) patch(ctx context.Context, c store.Change) (store.Version, error) {
 	v, err := s.present(ctx, c.Key, c.If.Version())
 	if err != nil {
 		return store.Version{}, err
@@ -531,7 +532,7 @@ func (s *storage) apply(patches []store.Patch) {
 // renew gives the value at key a new version if it still is v. From then on no concurrent
 // write finds the old version. Readers of the new version wait for the lock of the
 // storage, which the caller holds, and so see all patches.
-func (s *Store) renew(key store.Key, v value) bool {
+func (s *memory) renew(key store.Key, v value) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := s.values[key]; now.storage != v.storage || now.version != v.version {
@@ -543,7 +544,7 @@ func (s *Store) renew(key store.Key, v value) bool {
 }
 
 // splice builds the new value without holding the lock of the store.
-func (s *Store) splice(ctx context.Context, c store.Change) (store.Version, error) {
+func (s *memory) splice(ctx context.Context, c store.Change) (store.Version, error) {
 	v, err := s.present(ctx, c.Key, c.If.Version())
 	if err != nil {
 		return store.Version{}, err
@@ -560,7 +561,7 @@ func (s *Store) splice(ctx context.Context, c store.Change) (store.Version, erro
 }
 
 // present returns the value at key, which must be of version from.
-func (s *Store) present(ctx context.Context, key store.Key, from store.Version) (value, error) {
+func (s *memory) present(ctx context.Context, key store.Key, from store.Version) (value, error) {
 	v, err := s.lookup(ctx, key)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && v.version != from {
 		return value{}, conflict(key)

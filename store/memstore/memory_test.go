@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
@@ -17,11 +18,11 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, func(*testing.T) store.Store { return memstore.New() })
+	storetest.Run(t, func(*testing.T) store.Store { return memtest.New() })
 }
 
 func TestWithoutTesting(t *testing.T) {
-	if err := storetest.Test(func() (store.Store, error) { return memstore.New(), nil }); err != nil {
+	if err := storetest.Test(func() (store.Store, error) { return memtest.New(), nil }); err != nil {
 		t.Error(err)
 	}
 }
@@ -29,17 +30,17 @@ func TestWithoutTesting(t *testing.T) {
 // TestValueAndDirectory stores a value at a key that has other keys below it, which no
 // file system can.
 func TestValueAndDirectory(t *testing.T) {
-	s, ctx := memstore.New(), t.Context()
+	s, ctx := memtest.New(), t.Context()
 	for _, name := range []string{"c", "c/0", "c/0/1"} {
-		if _, err := s.Write(ctx, store.Put(store.MustKey(name), []byte(name)), store.Flush); err != nil {
+		if _, err := store.Write(ctx, s, store.Put(store.MustKey(name), []byte(name)), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Write(ctx, store.Delete(store.MustKey("c/0")), store.Sync); err != nil {
+	if _, err := store.Write(ctx, s, store.Delete(store.MustKey("c/0")), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for e, err := range s.List(ctx, store.Path{}, store.Flat) {
+	for e, err := range store.List(ctx, s, store.Path{}, store.Flat) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +49,7 @@ func TestValueAndDirectory(t *testing.T) {
 	if len(got) != 2 {
 		t.Errorf("flat listing is %q, want the value c and the directory c", got)
 	}
-	if _, err := s.Stat(ctx, store.MustKey("c/0/1")); err != nil {
+	if _, err := store.Stat(ctx, s, store.MustKey("c/0/1")); err != nil {
 		t.Error(err)
 	}
 }
@@ -61,10 +62,10 @@ func TestGetDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func filled(tb testing.TB, n int) (*memstore.Store, store.Key) {
-	s := memstore.New()
+func filled(tb testing.TB, n int) (memtest.Store, store.Key) {
+	s := memtest.New()
 	for i := range n {
-		if _, err := s.Write(tb.Context(), store.Put(chunk(i), make([]byte, 400)), store.Flush); err != nil {
+		if _, err := store.Write(tb.Context(), s, store.Put(chunk(i), make([]byte, 400)), store.Flush); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -100,7 +101,7 @@ func BenchmarkListEvery(b *testing.B) {
 
 func Example() {
 	ctx, s := context.Background(), memstore.New()
-	if _, err := s.Write(ctx, store.Put(store.MustKey("zarr.json"), []byte("{}")), store.Sync); err != nil {
+	if _, err := store.Write(ctx, s, store.Put(store.MustKey("zarr.json"), []byte("{}")), store.Sync); err != nil {
 		fmt.Println(err)
 	}
 	value, info, err := s.Get(ctx, store.MustKey("zarr.json"), store.Request{}, nil)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
@@ -18,15 +19,15 @@ import (
 // TestPatchCopiesNothing patches a value of 32 MiB without copying it.
 func TestPatchCopiesNothing(t *testing.T) {
 	const size, patches = 32 << 20, 100
-	s, ctx, key := memstore.New(), t.Context(), store.MustKey("k")
-	v, err := s.Write(ctx, store.Put(key, make([]byte, size)), store.Flush)
+	s, ctx, key := memtest.New(), t.Context(), store.MustKey("k")
+	v, err := store.Write(ctx, s, store.Put(key, make([]byte, size)), store.Flush)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for i := range patches {
-		if v, err = s.Write(ctx, store.PatchValue(key, v.Version, []store.Patch{{Off: int64(i), Data: []byte("x")}, {Off: size - 1, Data: []byte("y")}}), store.Flush); err != nil {
+		if v, err = store.Write(ctx, s, store.PatchValue(key, v.Version, []store.Patch{{Off: int64(i), Data: []byte("x")}, {Off: size - 1, Data: []byte("y")}}), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -45,34 +46,34 @@ func TestPatchCopiesNothing(t *testing.T) {
 func TestOpenAndPatched(t *testing.T) {
 	ctx, key := t.Context(), store.MustKey("k")
 	for name, c := range map[string]struct {
-		change func(s *memstore.Store, v store.Version) error
+		change func(s memtest.Store, v store.Version) error
 		want   error
 	}{
-		"patched": {func(s *memstore.Store, v store.Version) error {
+		"patched": {func(s memtest.Store, v store.Version) error {
 			_, err := s.Write(ctx, store.PatchValue(key, v, []store.Patch{{Off: 1, Data: []byte("X")}}), store.Flush)
 			return err
 		}, store.ErrConflict},
-		"replaced": {func(s *memstore.Store, _ store.Version) error {
+		"replaced": {func(s memtest.Store, _ store.Version) error {
 			_, err := s.Write(ctx, store.Put(key, []byte("new")), store.Flush)
 			return err
 		}, nil},
-		"replaced, and the new one patched": {func(s *memstore.Store, v store.Version) error {
+		"replaced, and the new one patched": {func(s memtest.Store, v store.Version) error {
 			made, err := s.Write(ctx, store.PutIf(key, []byte("new"), store.IfVersion(v)), store.Flush)
 			if err == nil {
 				_, err = s.Write(ctx, store.PatchValue(key, made.Version, []store.Patch{{Data: []byte("N")}}), store.Flush)
 			}
 			return err
 		}, nil},
-		"spliced": {func(s *memstore.Store, v store.Version) error {
+		"spliced": {func(s memtest.Store, v store.Version) error {
 			_, err := s.Write(ctx, store.Splice(key, v, []store.Part{{Off: 1, N: 2}}), store.Flush)
 			return err
 		}, nil},
-		"deleted": {func(s *memstore.Store, v store.Version) error {
+		"deleted": {func(s memtest.Store, v store.Version) error {
 			_, err := s.Write(ctx, store.DeleteIf(key, v), store.Sync)
 			return err
 		}, nil},
 	} {
-		s := memstore.New()
+		s := memtest.New()
 		v, err := s.Write(ctx, store.Put(key, []byte("old")), store.Flush)
 		if err != nil {
 			t.Fatal(err)
@@ -98,7 +99,7 @@ func TestOpenAndPatched(t *testing.T) {
 // goroutines, for the race detector. Every value that is read consists of one letter.
 func TestPatchTogether(t *testing.T) {
 	const size, rounds = 1000, 300
-	s, ctx, key := memstore.New(), t.Context(), store.MustKey("d/k")
+	s, ctx, key := memtest.New(), t.Context(), store.MustKey("d/k")
 	letter := func(i int) []byte { return bytes.Repeat([]byte{byte('a' + i%26)}, size) }
 	if _, err := s.Write(ctx, store.Put(key, letter(0)), store.Flush); err != nil {
 		t.Fatal(err)
@@ -171,7 +172,7 @@ func TestPatchTogether(t *testing.T) {
 // BenchmarkPatch patches a kilobyte of a value of 64 MiB.
 func BenchmarkPatch(b *testing.B) {
 	const size = 64 << 20
-	s, ctx, key := memstore.New(), context.Background(), store.MustKey("k")
+	s, ctx, key := memtest.New(), context.Background(), store.MustKey("k")
 	v, err := s.Write(ctx, store.Put(key, make([]byte, size)), store.Flush)
 	if err != nil {
 		b.Fatal(err)
@@ -187,11 +188,11 @@ func BenchmarkPatch(b *testing.B) {
 
 func ExampleStore_Write() {
 	ctx, s, key := context.Background(), memstore.New(), store.MustKey("c/0")
-	v, err := s.Write(ctx, store.Put(key, []byte("one two three")), store.Sync)
+	v, err := store.Write(ctx, s, store.Put(key, []byte("one two three")), store.Sync)
 	if err != nil {
 		fmt.Println(err)
 	}
-	_, err = s.Write(ctx, store.PatchValue(key, v.Version, []store.Patch{{Off: 4, Data: []byte("2  ")}}), store.Sync)
+	_, err = store.Write(ctx, s, store.PatchValue(key, v.Version, []store.Patch{{Off: 4, Data: []byte("2  ")}}), store.Sync)
 	value, _, _ := s.Get(ctx, key, store.Request{}, nil)
 	fmt.Printf("%s %v\n", value, err)
 	// Output: one 2   three <nil>

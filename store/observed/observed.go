@@ -6,7 +6,6 @@ package observed
 import (
 	"context"
 	"errors"
-	"io"
 	"iter"
 	"time"
 
@@ -106,12 +105,7 @@ func (s *recorder) Traits() store.Traits { return store.TraitsOf(s.below) }
 func (s *recorder) CheckKey(key store.Key) error { return store.CheckKey(s.below, key) }
 
 // Close closes the store below if it has a Close method.
-func (s *recorder) Close() error {
-	if c, ok := store.As[io.Closer](s.below); ok {
-		return c.Close()
-	}
-	return nil
-}
+func (s *recorder) Close() error { return store.Close(s.below) }
 
 // Batch implements [store.Batcher].
 func (s *recorder) Batch(ctx context.Context, d store.Durability) (store.Batch, error) {

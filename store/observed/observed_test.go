@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
@@ -54,16 +55,16 @@ func (n *notes) take() []string {
 
 // drivers are stores with different powers.
 var drivers = map[string]func(t *testing.T) store.Store{
-	"memory": func(*testing.T) store.Store { return memstore.New() },
+	"memory": func(*testing.T) store.Store { return memtest.New() },
 	"file": func(t *testing.T) store.Store {
 		s, err := filestore.Open(t.TempDir(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { s.Close() })
+		t.Cleanup(func() { store.Close(s) })
 		return s
 	},
-	"object store": func(*testing.T) store.Store { return stepping.Conditional(memstore.New(), stepping.Hooks{}) },
+	"object store": func(*testing.T) store.Store { return stepping.Conditional(memtest.New(), stepping.Hooks{}) },
 	"read only": func(*testing.T) store.Store {
 		fsys := fstest.MapFS{}
 		for name, value := range storetest.Fixture() {
@@ -81,7 +82,7 @@ func TestStore(t *testing.T) {
 		})
 	}
 	storetest.Run(t, func(*testing.T) store.Store {
-		return observed.New(observed.New(memstore.New(), new(notes)), new(notes))
+		return observed.New(observed.New(memtest.New(), new(notes)), new(notes))
 	})
 }
 
@@ -121,7 +122,7 @@ func TestPowers(t *testing.T) {
 
 func TestEvents(t *testing.T) {
 	ctx, n := t.Context(), new(notes)
-	s := observed.New(memstore.New(), n)
+	s := observed.New(memtest.New(), n)
 	key := store.MustKey("a/b")
 	var made store.Written
 	step := func(what string, do func() error, want ...string) {
@@ -252,8 +253,8 @@ func TestCopyBetweenWrapped(t *testing.T) {
 func TestEventsTakeNoMemory(t *testing.T) {
 	racing.Skip(t)
 	ctx, key := t.Context(), store.MustKey("a")
-	m := memstore.New()
-	if _, err := m.Write(ctx, store.Put(key, make([]byte, 100)), store.Flush); err != nil {
+	m := memtest.New()
+	if _, err := store.Write(ctx, m, store.Put(key, make([]byte, 100)), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	s := observed.New(m, new(observe.Counter))
@@ -273,8 +274,8 @@ func TestEventsTakeNoMemory(t *testing.T) {
 
 func BenchmarkGet(b *testing.B) {
 	ctx, key := b.Context(), store.MustKey("a")
-	m := memstore.New()
-	if _, err := m.Write(ctx, store.Put(key, make([]byte, 100)), store.Flush); err != nil {
+	m := memtest.New()
+	if _, err := store.Write(ctx, m, store.Put(key, make([]byte, 100)), store.Flush); err != nil {
 		b.Fatal(err)
 	}
 	for name, s := range map[string]store.Store{"alone": m, "observed": observed.New(m, new(observe.Counter))} {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package retry repeats requests to a service that fail for temporary reasons, and limits
-// the requests in flight to its host. Drivers of stores use it for every request.
+// Package retry repeats requests to a service that fail for temporary reasons. Drivers of
+// stores use it for every request.
 //
 // [Policy.Do] makes attempts until one succeeds or fails permanently. An attempt reports
 // with [Temporary], [Throttled], [TimedOut] or [Network] that another one may succeed.
 // Every other error is permanent. So an operation that must not be repeated, such as a
 // conditional write whose answer was lost, returns an error of its own.
 //
-// A [Limiter] adapts the number of requests in flight to what the host bears. The stores
-// of one process share the limiter of a host; see [LimiterOf].
+// Package [varve.dev/zarr/store/httpstore] makes its attempts with it, and adapts the
+// number of requests in flight to what the host bears.
 package retry
 
 import (
@@ -43,9 +43,6 @@ type Policy struct {
 	// attempt in progress is not ended, because it may be receiving bytes. 0 means ten
 	// times LongestPause, so 5 minutes; a negative Total sets no limit.
 	Total time.Duration
-	// Limiter, if not nil, limits the attempts in flight. An attempt holds its place
-	// until it returns. It must not wait for another request of the same limiter.
-	Limiter *Limiter
 }
 
 // mostTimedOut is the largest number of attempts of one request that may time out. A slow
@@ -60,7 +57,10 @@ func (p Policy) Do(ctx context.Context, attempt func(ctx context.Context) error)
 	pause, timeouts := p.Pause, 0
 	var failed time.Time // first failure
 	for tries := 1; ; tries++ {
-		err := p.tryOnce(ctx, attempt)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := attempt(ctx)
 		if err == nil {
 			return nil
 		}
@@ -117,20 +117,6 @@ func (p Policy) WithDefaults() Policy {
 	return p
 }
 
-// tryOnce makes one attempt within the limiter.
-func (p Policy) tryOnce(ctx context.Context, attempt func(ctx context.Context) error) (err error) {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	permit, err := p.Limiter.Acquire(ctx)
-	if err != nil {
-		return err
-	}
-	// A panic in attempt must not keep the place.
-	defer func() { permit.Release(err) }()
-	return attempt(ctx)
-}
-
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -153,6 +139,9 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
+// Throttled reports whether the service gets too many requests.
+func (f *failure) Throttled() bool { return f.throttled }
+
 // Temporary returns err as one of an attempt that may be repeated, after the pause that
 // the service asks for, or 0. It has the text of err and wraps it. It returns nil if err
 // is nil.
@@ -160,8 +149,8 @@ func Temporary(err error, after time.Duration) error {
 	return wrap(err, failure{after: after})
 }
 
-// Throttled is [Temporary] for a service that gets too many requests. The [Limiter]
-// lowers the number of requests in flight.
+// Throttled is [Temporary] for a service that gets too many requests. The stores of
+// httpstore then lower the number of requests in flight.
 func Throttled(err error, after time.Duration) error {
 	return wrap(err, failure{after: after, throttled: true})
 }
@@ -196,12 +185,6 @@ func Permanent(err error) error {
 
 // IsTemporary reports whether another attempt may succeed after err.
 func IsTemporary(err error) bool { return find(err) != nil }
-
-// isThrottled reports whether err means that the service gets too many requests.
-func isThrottled(err error) bool {
-	f := find(err)
-	return f != nil && f.throttled
-}
 
 // find returns the mark of a temporary error, or nil.
 func find(err error) *failure {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
@@ -73,16 +74,16 @@ func TestWriter(t *testing.T) {
 
 // broken breaks one property of a good store. The suite must find it.
 type broken struct {
-	*memstore.Store
+	memtest.Store
 	get func(out, dst []byte, info *store.Info, err error) ([]byte, error)
-	put func(s *memstore.Store, key store.Key, value []byte) (store.Version, error)
-	del func(s *memstore.Store, key store.Key, v store.Version) error // in place of DeleteIf
+	put func(s memtest.Store, key store.Key, value []byte) (store.Version, error)
+	del func(s memtest.Store, key store.Key, v store.Version) error // in place of DeleteIf
 	in  func(b store.Batch) store.Batch
-	spl func(s *memstore.Store, key store.Key, from store.Version, fragments []store.Part) (store.Version, error)
-	pat func(s *memstore.Store, key store.Key, from store.Version, patches []store.Patch) (store.Version, error)
-	cln func(s *memstore.Store, key, source store.Key, from store.Version) (store.Written, error)
-	asm func(s *memstore.Store, key store.Key, parts []store.Part) (store.Version, error)
-	gat func(s *memstore.Store, key store.Key, from store.Store, parts []store.Part) (store.Version, error)
+	spl func(s memtest.Store, key store.Key, from store.Version, fragments []store.Part) (store.Version, error)
+	pat func(s memtest.Store, key store.Key, from store.Version, patches []store.Patch) (store.Version, error)
+	cln func(s memtest.Store, key, source store.Key, from store.Version) (store.Written, error)
+	asm func(s memtest.Store, key store.Key, parts []store.Part) (store.Version, error)
+	gat func(s memtest.Store, key store.Key, from store.Store, parts []store.Part) (store.Version, error)
 	lst func(e *store.Entry)
 }
 
@@ -141,7 +142,7 @@ func (b broken) gather(ctx context.Context, c store.Change, d store.Durability) 
 }
 
 // gatherSome publishes what was written before an error.
-func gatherSome(s *memstore.Store, key store.Key, from store.Store, parts []store.Part) (store.Version, error) {
+func gatherSome(s memtest.Store, key store.Key, from store.Store, parts []store.Part) (store.Version, error) {
 	var value bytes.Buffer
 	err := store.WriteParts(context.Background(), &value, from, parts)
 	v, putErr := put(s, key, value.Bytes())
@@ -149,7 +150,7 @@ func gatherSome(s *memstore.Store, key store.Key, from store.Store, parts []stor
 }
 
 // gatherAnyway gathers any versions.
-func gatherAnyway(s *memstore.Store, key store.Key, from store.Store, parts []store.Part) (store.Version, error) {
+func gatherAnyway(s memtest.Store, key store.Key, from store.Store, parts []store.Part) (store.Version, error) {
 	parts = slices.Clone(parts)
 	for i := range parts {
 		parts[i].Version = store.Version{}
@@ -172,12 +173,12 @@ func (b broken) List(ctx context.Context, dir store.Path, how store.Listing) ite
 }
 
 // cloneAnyway clones any version.
-func cloneAnyway(s *memstore.Store, key, source store.Key, _ store.Version) (store.Written, error) {
+func cloneAnyway(s memtest.Store, key, source store.Key, _ store.Version) (store.Written, error) {
 	return s.Write(context.Background(), store.Clone(key, source, store.Version{}), store.Flush)
 }
 
 // cloneLate checks the version, and clones later.
-func cloneLate(s *memstore.Store, key, source store.Key, from store.Version) (store.Written, error) {
+func cloneLate(s memtest.Store, key, source store.Key, from store.Version) (store.Written, error) {
 	info, err := s.Stat(context.Background(), source)
 	if err == nil && !from.IsZero() && info.Version != from {
 		return store.Written{}, store.ErrConflict
@@ -187,7 +188,7 @@ func cloneLate(s *memstore.Store, key, source store.Key, from store.Version) (st
 }
 
 // assembleAnyway assembles any versions, and not even one of each value.
-func assembleAnyway(s *memstore.Store, key store.Key, parts []store.Part) (v store.Version, err error) {
+func assembleAnyway(s memtest.Store, key store.Key, parts []store.Part) (v store.Version, err error) {
 	var value []byte
 	for _, p := range parts {
 		if value = append(value, p.Data...); p.Data == nil {
@@ -204,7 +205,7 @@ func assembleAnyway(s *memstore.Store, key store.Key, parts []store.Part) (v sto
 
 // awaitWriter waits until another writer has replaced version v at key, for at most two
 // milliseconds: a store with a gap between two looks, at the worst moment.
-func awaitWriter(s *memstore.Store, key store.Key, v store.Version) {
+func awaitWriter(s memtest.Store, key store.Key, v store.Version) {
 	for end := time.Now().Add(2 * time.Millisecond); time.Now().Before(end); time.Sleep(20 * time.Microsecond) {
 		if info, err := s.Stat(context.Background(), key); err != nil || info.Version != v {
 			return
@@ -213,7 +214,7 @@ func awaitWriter(s *memstore.Store, key store.Key, v store.Version) {
 }
 
 // assembleEach checks the version of each part, but a value may change in between.
-func assembleEach(s *memstore.Store, key store.Key, parts []store.Part) (v store.Version, err error) {
+func assembleEach(s memtest.Store, key store.Key, parts []store.Part) (v store.Version, err error) {
 	if _, err := store.Assemble(key, parts).Size(0); err != nil {
 		return v, err
 	}
@@ -227,7 +228,7 @@ func assembleEach(s *memstore.Store, key store.Key, parts []store.Part) (v store
 }
 
 // patchAnyway patches any version.
-func patchAnyway(s *memstore.Store, key store.Key, _ store.Version, patches []store.Patch) (store.Version, error) {
+func patchAnyway(s memtest.Store, key store.Key, _ store.Version, patches []store.Patch) (store.Version, error) {
 	info, err := s.Stat(context.Background(), key)
 	if err != nil {
 		return store.Version{}, store.ErrConflict
@@ -237,7 +238,7 @@ func patchAnyway(s *memstore.Store, key store.Key, _ store.Version, patches []st
 }
 
 // patchOneByOne lets readers see some patches without the others.
-func patchOneByOne(s *memstore.Store, key store.Key, from store.Version, patches []store.Patch) (store.Version, error) {
+func patchOneByOne(s memtest.Store, key store.Key, from store.Version, patches []store.Patch) (store.Version, error) {
 	made, err := s.Write(context.Background(), store.PatchValue(key, from, nil), store.Flush)
 	for _, p := range patches {
 		if err == nil {
@@ -249,7 +250,7 @@ func patchOneByOne(s *memstore.Store, key store.Key, from store.Version, patches
 }
 
 // spliceAnyway splices any version.
-func spliceAnyway(s *memstore.Store, key store.Key, _ store.Version, fragments []store.Part) (store.Version, error) {
+func spliceAnyway(s memtest.Store, key store.Key, _ store.Version, fragments []store.Part) (store.Version, error) {
 	info, err := s.Stat(context.Background(), key)
 	if err != nil {
 		return store.Version{}, store.ErrConflict
@@ -259,7 +260,7 @@ func spliceAnyway(s *memstore.Store, key store.Key, _ store.Version, fragments [
 }
 
 // spliceOver leaves the tail of a longer old value after the new one.
-func spliceOver(s *memstore.Store, key store.Key, from store.Version, fragments []store.Part) (store.Version, error) {
+func spliceOver(s memtest.Store, key store.Key, from store.Version, fragments []store.Part) (store.Version, error) {
 	old, _, _ := s.Get(context.Background(), key, store.Request{}, nil)
 	v, err := s.Write(context.Background(), store.Splice(key, from, fragments), store.Flush)
 	if err != nil {
@@ -273,7 +274,7 @@ func spliceOver(s *memstore.Store, key store.Key, from store.Version, fragments 
 }
 
 // spliceTwice reads and writes without a condition.
-func spliceTwice(s *memstore.Store, key store.Key, from store.Version, fragments []store.Part) (store.Version, error) {
+func spliceTwice(s memtest.Store, key store.Key, from store.Version, fragments []store.Part) (store.Version, error) {
 	if info, err := s.Stat(context.Background(), key); err != nil || info.Version != from {
 		return store.Version{}, store.ErrConflict
 	}
@@ -306,7 +307,7 @@ func (h hasty) Write(ctx context.Context, c store.Change) (store.Written, error)
 }
 
 // lookFirst deletes on a condition in two steps, so a write in between is lost.
-func lookFirst(s *memstore.Store, key store.Key, v store.Version) error {
+func lookFirst(s memtest.Store, key store.Key, v store.Version) error {
 	info, err := s.Stat(context.Background(), key)
 	if err != nil || info.Version != v {
 		return store.ErrConflict
@@ -347,8 +348,8 @@ func TestFindsFaults(t *testing.T) {
 		"cut range":    {broken{get: func(out, _ []byte, _ *store.Info, err error) ([]byte, error) { return out[:len(out)/2], err }}, "Ranges"},
 		"one version":  {broken{get: func(out, _ []byte, i *store.Info, err error) ([]byte, error) { i.Version = one; return out, err }}, "Versions"},
 		"wrong clock":  {broken{get: func(out, _ []byte, i *store.Info, err error) ([]byte, error) { i.Modified = long; return out, err }}, "Stat"},
-		"no condition": {broken{put: func(s *memstore.Store, k store.Key, v []byte) (store.Version, error) { return put(s, k, v) }}, "Conditional"},
-		"deletes blindly": {broken{del: func(s *memstore.Store, k store.Key, _ store.Version) error {
+		"no condition": {broken{put: func(s memtest.Store, k store.Key, v []byte) (store.Version, error) { return put(s, k, v) }}, "Conditional"},
+		"deletes blindly": {broken{del: func(s memtest.Store, k store.Key, _ store.Version) error {
 			_, err := s.Write(context.Background(), store.Delete(k), store.Sync)
 			return err
 		}}, "DeleteIf"},
@@ -369,8 +370,8 @@ func TestFindsFaults(t *testing.T) {
 		"splices anyway":     {broken{spl: spliceAnyway}, "Splice"},
 		"leaves a tail":      {broken{spl: spliceOver}, "Splice"},
 		"splices, then asks": {broken{spl: spliceTwice}, "SpliceRaces"},
-		"writes nothing":     {broken{put: func(*memstore.Store, store.Key, []byte) (store.Version, error) { return store.Version{}, nil }}, "Put"},
-		"writes the last value": {broken{put: func(s *memstore.Store, k store.Key, v []byte) (store.Version, error) {
+		"writes nothing":     {broken{put: func(memtest.Store, store.Key, []byte) (store.Version, error) { return store.Version{}, nil }}, "Put"},
+		"writes the last value": {broken{put: func(s memtest.Store, k store.Key, v []byte) (store.Version, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			v, last = last, bytes.Clone(v)
@@ -380,7 +381,7 @@ func TestFindsFaults(t *testing.T) {
 		suites.Go(func() {
 			err := storetest.Test(func() (store.Store, error) {
 				b := c.broken
-				b.Store = memstore.New()
+				b.Store = memtest.New()
 				return b, nil
 			})
 			if err == nil || !strings.Contains(err.Error(), "storetest: "+c.check) {
@@ -396,7 +397,7 @@ var (
 	long = time.Unix(1, 0)
 )
 
-func put(s *memstore.Store, key store.Key, value []byte) (store.Version, error) {
+func put(s memtest.Store, key store.Key, value []byte) (store.Version, error) {
 	w, err := s.Write(context.Background(), store.Put(key, value), store.Flush)
 	return w.Version, err
 }
@@ -444,7 +445,7 @@ func TestFindsWrongClock(t *testing.T) {
 		"falling": func(n int) time.Duration { return time.Duration(-n) * 2 * time.Second },
 	} {
 		err := storetest.Test(func() (store.Store, error) {
-			m := memstore.New()
+			m := memtest.New()
 			return shifted{m, m, by, new(atomic.Int64)}, nil
 		})
 		if err == nil || !strings.Contains(err.Error(), "storetest: Modified") {

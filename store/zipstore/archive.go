@@ -23,40 +23,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// Archive is a store that becomes a zip archive when it is closed. Make one with [Create]
-// or [Replace].
-//
-// [Archive.Close] is required: it publishes the archive, and its error must be checked.
-// Without it there is no archive, and all values are lost. [Archive.Discard] drops the
-// values on purpose.
-//
-//	a, err := zipstore.Create("era5.zip")
-//	if err != nil {
-//		return err
-//	}
-//	defer a.Discard() // does nothing after Close
-//	… write to a …
-//	return a.Close()
-//
-// Until then values can be replaced and deleted as in any store. No other program sees
-// them, and none is durable, regardless of the requested durability. An Archive puts
-// and deletes values, also on conditions, and is a [store.Locker]; clones and assembled
-// values pass through memory. Its methods are safe for concurrent use. Members are not
-// compressed, because chunks usually are.
-//
-// # Protocol
-//
-//  1. Values are appended to "__tmp-<random>" beside the archive, each after its record.
-//  2. If some values were replaced or deleted, Close copies the others to another such
-//     file, and removes the first.
-//  3. Close appends the directory and syncs the file.
-//  4. It renames the file to the archive's name. If a concurrent writer has taken the
-//     name, [Create] fails, and [Replace] overwrites it.
-//  5. It syncs the directory of both names.
-//
-// If a step before 4 fails, there is no archive. A crash leaves the temporary file and
-// its lock file. The next archive in the same directory removes both.
-type Archive struct {
+// writer is the store of [Create].
+type writer struct {
 	fs   vfs.FS
 	name string
 	over bool // may replace an archive of that name
@@ -80,36 +48,80 @@ type written struct {
 }
 
 // Create begins an archive at a path of the file system. If something exists there, the
-// error wraps [fs.ErrExist]. The archive does not exist until [Archive.Close] returns.
-func Create(name string) (*Archive, error) {
+// error wraps [fs.ErrExist]. The archive does not exist until it is closed.
+//
+// [store.Close] is required: it publishes the archive, whole and durable, and its error
+// must be checked. Without it there is no archive, and all values are lost. If it fails,
+// there is none either, unless the error wraps [store.ErrDurability]. An archive without
+// values is not created. [Discard] drops the values on purpose.
+//
+//	a, err := zipstore.Create("era5.zip")
+//	if err != nil {
+//		return err
+//	}
+//	defer zipstore.Discard(a) // does nothing after Close
+//	… write to a …
+//	return store.Close(a)
+//
+// Until then values can be replaced and deleted as in any store. No other program sees
+// them, and none is durable, regardless of the requested durability. The store puts and
+// deletes values, also on conditions, and has the powers [store.Stater], [store.Lister],
+// [store.Locker] and [store.Describer]; clones and assembled values pass through memory.
+// It is safe for concurrent use. Members are not compressed, because chunks usually are.
+//
+// # Protocol
+//
+//  1. Values are appended to "__tmp-<random>" beside the archive, each after its record.
+//  2. If some values were replaced or deleted, Close copies the others to another such
+//     file, and removes the first.
+//  3. Close appends the directory and syncs the file.
+//  4. It renames the file to the archive's name. If a concurrent writer has taken the
+//     name, [Create] fails, and [Replace] overwrites it.
+//  5. It syncs the directory of both names.
+//
+// If a step before 4 fails, there is no archive. A crash leaves the temporary file and
+// its lock file. The next archive in the same directory removes both.
+func Create(name string) (store.Store, error) { return create(name, false) }
+
+// Replace is [Create] for an archive that may replace an existing one. The old archive
+// stays until [store.Close] replaces it in one step. After [Discard] it does not change.
+func Replace(name string) (store.Store, error) { return create(name, true) }
+
+func create(name string, over bool) (store.Store, error) {
 	root, err := vfs.MakeRoot(filepath.Dir(name))
 	if err != nil {
 		return nil, fmt.Errorf("zip: creating %s: %w", name, err)
 	}
-	a, err := begin(&Archive{fs: root, name: filepath.Base(name)})
+	a, err := begin(&writer{fs: root, name: filepath.Base(name), over: over})
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
 	return a, nil
 }
 
-// Replace is [Create] for an archive that may replace an existing one. The old archive
-// stays until [Archive.Close] replaces it in one step. After [Archive.Discard] it does
-// not change.
-func Replace(name string) (*Archive, error) {
-	root, err := vfs.MakeRoot(filepath.Dir(name))
-	if err != nil {
-		return nil, fmt.Errorf("zip: creating %s: %w", name, err)
+// Discard drops the archive that s writes, and all its values. It does nothing if the
+// archive was closed, and for other stores.
+func Discard(s store.Store) error {
+	if a, ok := store.Driver(s).(*writer); ok {
+		return a.end(false)
 	}
-	a, err := begin(&Archive{fs: root, name: filepath.Base(name), over: true})
-	if err != nil {
-		return nil, errors.Join(err, root.Close())
-	}
-	return a, nil
+	return nil
+}
+
+// IsNew reports whether s is an archive that [Create] or [Replace] has begun.
+func IsNew(s store.Store) bool {
+	_, is := store.Driver(s).(*writer)
+	return is
+}
+
+// IsArchive reports whether s is an archive, of [Open] or a new one.
+func IsArchive(s store.Store) bool {
+	_, opened := store.Driver(s).(*reader)
+	return opened || IsNew(s)
 }
 
 // begin checks the name, sweeps the directory and makes the log.
-func begin(a *Archive) (*Archive, error) {
+func begin(a *writer) (*writer, error) {
 	a.members, a.locks = map[store.Key]written{}, map[store.Path]chan struct{}{}
 	err := a.free()
 	if err == nil {
@@ -124,7 +136,7 @@ func begin(a *Archive) (*Archive, error) {
 }
 
 // free returns an error if the name is taken by something that a must not replace.
-func (a *Archive) free() error {
+func (a *writer) free() error {
 	switch info, err := a.fs.Stat(a.name); {
 	case err == nil && a.over && info.Mode.IsRegular():
 		return nil
@@ -152,7 +164,7 @@ func plainError(err error) error {
 }
 
 // usable returns an error if nothing can be done now.
-func (a *Archive) usable(ctx context.Context) error {
+func (a *writer) usable(ctx context.Context) error {
 	if a.broken != nil {
 		return a.broken
 	}
@@ -160,7 +172,7 @@ func (a *Archive) usable(ctx context.Context) error {
 }
 
 // Get implements [store.Store].
-func (a *Archive) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+func (a *writer) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	out, info, err := a.get(ctx, key, q, dst)
 	if err != nil {
 		return nil, store.Info{}, fail("reading", key, err)
@@ -168,7 +180,7 @@ func (a *Archive) Get(ctx context.Context, key store.Key, q store.Request, dst [
 	return out, info, nil
 }
 
-func (a *Archive) get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+func (a *writer) get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	m, err := a.find(ctx, key)
@@ -193,7 +205,7 @@ func (a *Archive) get(ctx context.Context, key store.Key, q store.Request, dst [
 }
 
 // find returns the value at key. The caller holds the lock.
-func (a *Archive) find(ctx context.Context, key store.Key) (written, error) {
+func (a *writer) find(ctx context.Context, key store.Key) (written, error) {
 	if err := a.usable(ctx); err != nil {
 		return written{}, err
 	}
@@ -211,7 +223,7 @@ func (m written) id() store.Version {
 }
 
 // Stat implements [store.Stater].
-func (a *Archive) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+func (a *writer) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	m, err := a.find(ctx, key)
@@ -222,7 +234,7 @@ func (a *Archive) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 }
 
 // List implements [store.Lister], with versions in any case.
-func (a *Archive) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+func (a *writer) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		entries, err := a.entries(ctx, dir, how&store.Deep != 0)
 		if err != nil {
@@ -237,7 +249,7 @@ func (a *Archive) List(ctx context.Context, dir store.Path, how store.Listing) i
 	}
 }
 
-func (a *Archive) entries(ctx context.Context, dir store.Path, deep bool) (entries []store.Entry, err error) {
+func (a *writer) entries(ctx context.Context, dir store.Path, deep bool) (entries []store.Entry, err error) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	if err := a.usable(ctx); err != nil {
@@ -261,10 +273,10 @@ func (a *Archive) entries(ctx context.Context, dir store.Path, deep bool) (entri
 }
 
 // Can implements [store.Writer].
-func (a *Archive) Can(op store.Op) bool { return op >= store.OpPut && op <= store.OpDeleteIf }
+func (a *writer) Can(op store.Op) bool { return op >= store.OpPut && op <= store.OpDeleteIf }
 
 // Write implements [store.Writer].
-func (a *Archive) Write(ctx context.Context, c store.Change, _ store.Durability) (made store.Written, err error) {
+func (a *writer) Write(ctx context.Context, c store.Change, _ store.Durability) (made store.Written, err error) {
 	cond := &c.If
 	if c.Op == store.OpPut || c.Op == store.OpDelete {
 		cond = nil
@@ -281,7 +293,7 @@ func (a *Archive) Write(ctx context.Context, c store.Change, _ store.Durability)
 }
 
 // put appends a value, on a condition unless cond is nil.
-func (a *Archive) put(ctx context.Context, key store.Key, value []byte, cond *store.Condition) (store.Version, error) {
+func (a *writer) put(ctx context.Context, key store.Key, value []byte, cond *store.Condition) (store.Version, error) {
 	// Compute the checksum before taking the lock.
 	m := written{name: key.String(), size: int64(len(value)), crc: crc32.ChecksumIEEE(value)}
 	a.mu.Lock()
@@ -310,7 +322,7 @@ func (a *Archive) put(ctx context.Context, key store.Key, value []byte, cond *st
 }
 
 // remove deletes the value at key, on a condition unless cond is nil.
-func (a *Archive) remove(ctx context.Context, key store.Key, cond *store.Condition) error {
+func (a *writer) remove(ctx context.Context, key store.Key, cond *store.Condition) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	err := a.usable(ctx)
@@ -326,11 +338,11 @@ func (a *Archive) remove(ctx context.Context, key store.Key, cond *store.Conditi
 }
 
 // LockHolder implements [store.Locker]. Only this process can hold the lock.
-func (a *Archive) LockHolder(store.Path) store.Holder { return store.Holder{} }
+func (a *writer) LockHolder(store.Path) store.Holder { return store.Holder{} }
 
 // Lock implements [store.Locker]. Only this process sees the archive, so it excludes only
 // goroutines.
-func (a *Archive) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
+func (a *writer) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("zip: locking %q: %w", dir, err)
@@ -359,9 +371,9 @@ func (a *Archive) Lock(ctx context.Context, dir store.Path) (unlock func() error
 }
 
 var (
-	_ store.Writer    = (*Archive)(nil)
-	_ store.Stater    = (*Archive)(nil)
-	_ store.Lister    = (*Archive)(nil)
-	_ store.Locker    = (*Archive)(nil)
-	_ store.Describer = (*Archive)(nil)
+	_ store.Writer    = (*writer)(nil)
+	_ store.Stater    = (*writer)(nil)
+	_ store.Lister    = (*writer)(nil)
+	_ store.Locker    = (*writer)(nil)
+	_ store.Describer = (*writer)(nil)
 )

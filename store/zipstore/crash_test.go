@@ -33,7 +33,7 @@ func write(t *testing.T, disk vfs.FS) error {
 // state returns the content of an archive, or "" if there is none.
 func state(t *testing.T, disk vfs.FS) string {
 	t.Helper()
-	z, err := zipstore.Open(t.Context(), fixture.FileReader(disk), store.MustKey("x.zip"), nil)
+	z, err := zipstore.OpenArchive(t.Context(), fixture.FileReader(disk), store.MustKey("x.zip"), nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}

@@ -30,7 +30,7 @@ type layout struct {
 }
 
 // open reads the directory.
-func (s *Store) open(ctx context.Context, most int64) error {
+func (s *reader) open(ctx context.Context, most int64) error {
 	last, info, err := s.archive.Read(ctx, store.Request{Range: store.Suffix(tail)}, nil)
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (s *Store) open(ctx context.Context, most int64) error {
 
 // alone refuses an archive with bytes before it, such as a program that extracts it, if
 // its offsets also lead somewhere when these bytes count. Programs would disagree.
-func (s *Store) alone(ctx context.Context, l layout) error {
+func (s *reader) alone(ctx context.Context, l layout) error {
 	for off, signature := range map[int64]uint32{l.off: centralSignature, l.off + l.length: wideEndSignature} {
 		b, _, err := s.archive.Read(ctx, store.Request{Range: store.Span(off, 4)}, nil)
 		if err != nil {

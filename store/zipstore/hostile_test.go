@@ -97,7 +97,7 @@ func TestDamaged(t *testing.T) {
 		"no UTF-8":         rename("c\xff0"),
 		"directory":        rename("c0/"),
 	} {
-		if _, err := zipstore.Open(t.Context(), in(t, spoil(sound(t))), archiveKey, nil); !errors.Is(err, zipstore.ErrCorrupt) {
+		if _, err := zipstore.OpenArchive(t.Context(), in(t, spoil(sound(t))), archiveKey, nil); !errors.Is(err, zipstore.ErrCorrupt) {
 			t.Errorf("%s: error is %v, want %v", name, err, zipstore.ErrCorrupt)
 		}
 	}
@@ -133,11 +133,11 @@ func TestBefore(t *testing.T) {
 // TestUnwritableNames writes names that no archive holds, or that programs read in
 // different ways.
 func TestUnwritableNames(t *testing.T) {
-	a, err := zipstore.Create(filepath.Join(t.TempDir(), "a.zip"))
+	a, err := zipstore.CreateArchive(filepath.Join(t.TempDir(), "a.zip"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer a.Discard()
+	defer zipstore.Discard(a)
 	for _, name := range []string{"a\xff", strings.Repeat("n", 1<<16)} {
 		if _, err := a.Write(t.Context(), store.Put(store.MustKey(name), nil), store.Sync); !errors.Is(err, store.ErrInvalidKey) {
 			t.Errorf("%.20q: %v", name, err)
@@ -171,7 +171,7 @@ func TestRepeatedNames(t *testing.T) {
 		if !slices.Equal(names, []string{"c/0", "c/2"}) {
 			t.Errorf("names %q", names)
 		}
-		if notes := s.Notes(); len(notes) != 1 || !strings.Contains(notes[0], "replaces: 1;") {
+		if notes := zipstore.Notes(s); len(notes) != 1 || !strings.Contains(notes[0], "replaces: 1;") {
 			t.Errorf("notes %q", notes)
 		}
 	}
@@ -185,10 +185,10 @@ func TestRepeatedNames(t *testing.T) {
 
 	twice := bytes.Clone(packed)
 	copy(twice[second:], packed[first:second])
-	if _, err := zipstore.Open(t.Context(), in(t, twice), archiveKey, nil); !errors.Is(err, zipstore.ErrCorrupt) {
+	if _, err := zipstore.OpenArchive(t.Context(), in(t, twice), archiveKey, nil); !errors.Is(err, zipstore.ErrCorrupt) {
 		t.Errorf("two records of one member: %v", err)
 	}
-	if notes := open(t, sound(t)).Notes(); notes != nil {
+	if notes := zipstore.Notes(open(t, sound(t))); notes != nil {
 		t.Errorf("notes %q of an archive with one member a name", notes)
 	}
 }
@@ -245,7 +245,7 @@ func TestDeflated(t *testing.T) {
 	}
 	b := pack(t, stdzip.Deflate, true, map[string][]byte{"k": value})
 	binary.LittleEndian.PutUint32(b[at(b, central, 0)+24:], 1<<31)
-	if _, err := zipstore.Open(t.Context(), in(t, b), archiveKey, nil); !errors.Is(err, zipstore.ErrCorrupt) {
+	if _, err := zipstore.OpenArchive(t.Context(), in(t, b), archiveKey, nil); !errors.Is(err, zipstore.ErrCorrupt) {
 		t.Errorf("a size that cannot be: %v", err)
 	}
 }
@@ -307,7 +307,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add(pack(f, stdzip.Store, false, values))
 	f.Add([]byte("PK\x05\x06" + strings.Repeat("\x00", 18)))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s, err := zipstore.Open(t.Context(), in(t, b), archiveKey, nil)
+		s, err := zipstore.OpenArchive(t.Context(), in(t, b), archiveKey, nil)
 		if err != nil {
 			if !errors.Is(err, zipstore.ErrCorrupt) {
 				t.Fatal(err)

@@ -46,7 +46,7 @@ func TestSweep(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := next.Discard(); err != nil {
+			if err := zipstore.Discard(next); err != nil {
 				t.Error(err)
 			}
 			if names := temporaries(t, image); len(names) > 0 || state(t, image) != before {

@@ -54,10 +54,10 @@ func checkName(name string) error {
 
 // Traits implements [store.Describer]. The place of an archive that is being written is
 // not known.
-func (a *Archive) Traits() store.Traits { return store.Traits{} }
+func (a *writer) Traits() store.Traits { return store.Traits{} }
 
 // CheckKey implements [store.Describer].
-func (a *Archive) CheckKey(key store.Key) error { return checkName(key.String()) }
+func (a *writer) CheckKey(key store.Key) error { return checkName(key.String()) }
 
 // check returns an error if no valid archive can have the member.
 func (m *member) check() error {

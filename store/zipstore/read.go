@@ -21,7 +21,7 @@ import (
 
 // Get implements [store.Store]. A range of a deflated member reads and decodes the whole
 // member, with little memory.
-func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+func (s *reader) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	out, info, err := s.get(ctx, key, q, dst)
 	if err != nil {
 		return nil, store.Info{}, fail("reading", key, err)
@@ -29,7 +29,7 @@ func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 	return out, info, nil
 }
 
-func (s *Store) get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+func (s *reader) get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	m, err := s.find(ctx, key)
 	if err == nil {
 		err = m.readable()
@@ -60,7 +60,7 @@ const smallMember = 1 << 20
 const slack = 256
 
 // read appends bytes of a stored member.
-func (s *Store) read(ctx context.Context, m *member, off, n int64, dst []byte) (_ []byte, err error) {
+func (s *reader) read(ctx context.Context, m *member, off, n int64, dst []byte) (_ []byte, err error) {
 	given := len(dst)
 	data := m.data.Load()
 	// A small member that is read as a whole takes one request.
@@ -82,7 +82,7 @@ func (s *Store) read(ctx context.Context, m *member, off, n int64, dst []byte) (
 }
 
 // locate returns the offset of the bytes of a member.
-func (s *Store) locate(ctx context.Context, m *member) (int64, error) {
+func (s *reader) locate(ctx context.Context, m *member) (int64, error) {
 	b := budget.Get(localLength + int64(len(m.name)))
 	defer b.Put()
 	raw, _, err := s.archive.Read(ctx, store.Request{Range: store.Span(m.off, localLength+int64(len(m.name)))}, b.B)
@@ -93,7 +93,7 @@ func (s *Store) locate(ctx context.Context, m *member) (int64, error) {
 }
 
 // readBoth reads the record of a small member and its bytes in one request.
-func (s *Store) readBoth(ctx context.Context, m *member, dst []byte) ([]byte, error) {
+func (s *reader) readBoth(ctx context.Context, m *member, dst []byte) ([]byte, error) {
 	// Do not read into the next member.
 	n := min(m.stop-m.off, localLength+int64(len(m.name))+slack+m.packed)
 	b := budget.Get(n)
@@ -123,7 +123,7 @@ const firstStep = 16 << 20
 
 // inflate appends bytes of a deflated member. It decodes the whole member to verify the
 // checksum.
-func (s *Store) inflate(ctx context.Context, m *member, off, n int64, dst []byte) ([]byte, error) {
+func (s *reader) inflate(ctx context.Context, m *member, off, n int64, dst []byte) ([]byte, error) {
 	data := m.data.Load()
 	if data == 0 {
 		var err error
@@ -186,7 +186,7 @@ const block = 4 << 20
 // packed reads the bytes of a deflated member.
 type packed struct {
 	ctx     context.Context
-	s       *Store
+	s       *reader
 	at, end int64 // the range that has not been read yet
 	buffer  *budget.Buffer
 	b       []byte
@@ -263,10 +263,7 @@ func OpenWithin(
 	}
 	s, err := Open(ctx, store.Wrap(ctx, below), key, nil)
 	if err != nil {
-		if c, ok := below.(io.Closer); ok {
-			err = errors.Join(err, c.Close())
-		}
-		return nil, store.Path{}, err
+		return nil, store.Path{}, errors.Join(err, store.Close(below))
 	}
 	return s, at, nil
 }

@@ -27,7 +27,7 @@ func TestOpenWithin(t *testing.T) {
 		t.Fatal(err)
 	}
 	below := memstore.New()
-	if _, err := below.Write(t.Context(), store.Put(store.MustKey("x.zip"), archive.Bytes()), store.Sync); err != nil {
+	if _, err := store.Write(t.Context(), below, store.Put(store.MustKey("x.zip"), archive.Bytes()), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	wrapped := 0

@@ -162,16 +162,10 @@ func (l *log) pack(to *log, members []written) error {
 	return nil
 }
 
-// Close publishes the archive: it appears at its name, whole and durable. Without Close
-// there is no archive. If Close fails, there is none either, unless the error wraps
-// [store.ErrDurability]. An archive without values is not created. After Close or
-// [Archive.Discard], Close does nothing.
-func (a *Archive) Close() error { return a.end(true) }
+// Close publishes the archive; see [Create]. After Close or [Discard], it does nothing.
+func (a *writer) Close() error { return a.end(true) }
 
-// Discard drops the archive and all its values. After [Archive.Close] it does nothing.
-func (a *Archive) Discard() error { return a.end(false) }
-
-func (a *Archive) end(keep bool) error {
+func (a *writer) end(keep bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	// After an earlier Close or Discard, there is nothing to do.
@@ -197,7 +191,7 @@ func (a *Archive) end(keep bool) error {
 
 // publish takes steps 2 to 5 of the protocol, and reports whether the archive has its
 // name.
-func (a *Archive) publish() (published bool, err error) {
+func (a *writer) publish() (published bool, err error) {
 	members := make([]written, 0, len(a.members))
 	var length int64
 	for _, m := range a.members {
@@ -237,7 +231,7 @@ func (a *Archive) publish() (published bool, err error) {
 }
 
 // compact replaces the log by one that has only members.
-func (a *Archive) compact(members []written) error {
+func (a *writer) compact(members []written) error {
 	packed, err := newLog(a.fs)
 	if err != nil {
 		return err

@@ -6,7 +6,7 @@
 // [Open] reads an archive that is a value of another store. An archive on a remote server
 // is read by ranges, so only the requested members are transferred.
 //
-// [Create] writes a new archive. [Archive.Close] is required: it publishes the archive,
+// [Create] writes a new archive. [store.Close] is required: it publishes the archive,
 // and nothing exists at its name before. A program that ends without calling Close leaves
 // no archive, and all that it wrote is lost. Check the error of Close. For an archive
 // that the root package created, Close of the node that was created does this.
@@ -14,7 +14,7 @@
 // # What is read
 //
 // Members may be stored or deflated, and archives may have any size (ZIP64). If several
-// members have one name, the last entry of the directory counts, and [Store.Notes]
+// members have one name, the last entry of the directory counts, and [Notes]
 // reports it. An open archive is one version of its value: if it is replaced, reads fail
 // with [store.ErrConflict]. Bytes before an archive, as in one that extracts itself, are
 // passed over. The checksum of a member is verified whenever it is read to its end.
@@ -37,7 +37,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"slices"
@@ -57,10 +56,8 @@ type Options struct {
 	Directory int64
 }
 
-// Store reads the members of an archive. It has the powers [store.Stater]
-// and [store.Lister]. Its methods are safe for concurrent use. Make one with [Open], and
-// end it with [Store.Close].
-type Store struct {
+// reader is the store of [Open].
+type reader struct {
 	archive *store.Pinned
 	info    store.Info
 	members []member // by name
@@ -69,11 +66,12 @@ type Store struct {
 	replaced int // members hidden by a later one of the same name
 }
 
-// Open opens the archive that is the value at key of s. [Store.Close] closes s too, if s
-// has a Close method. If the value is not an archive, the error wraps [ErrCorrupt]. A nil
-// opt means the zero [Options].
-func Open(ctx context.Context, s store.Store, key store.Key, opt *Options) (*Store, error) {
-	z := &Store{archive: store.Pin(s, key, store.Info{}), below: s}
+// Open opens the archive that is the value at key of s. The store has the powers
+// [store.Stater] and [store.Lister], and is safe for concurrent use. [store.Close] closes
+// it and s. If the value is not an archive, the error wraps [ErrCorrupt]. A nil opt means
+// the zero [Options].
+func Open(ctx context.Context, s store.Store, key store.Key, opt *Options) (store.Store, error) {
+	z := &reader{archive: store.Pin(s, key, store.Info{}), below: s}
 	var o Options
 	if opt != nil {
 		o = *opt
@@ -85,17 +83,20 @@ func Open(ctx context.Context, s store.Store, key store.Key, opt *Options) (*Sto
 }
 
 // Close releases the archive, and closes the store that holds it.
-func (s *Store) Close() error {
-	err := s.archive.Close()
-	if c, ok := store.As[io.Closer](s.below); ok {
-		err = errors.Join(err, c.Close())
-	}
-	return err
+func (s *reader) Close() error {
+	return errors.Join(s.archive.Close(), store.Close(s.below))
 }
 
-// Notes returns remarks, one sentence each, about parts of the archive that other
-// programs might read differently.
-func (s *Store) Notes() []string {
+// Notes returns remarks, one sentence each, about parts of an archive of [Open] that
+// other programs might read differently. It returns nil for other stores.
+func Notes(s store.Store) []string {
+	if r, ok := store.Driver(s).(*reader); ok {
+		return r.notes()
+	}
+	return nil
+}
+
+func (s *reader) notes() []string {
 	if s.replaced == 0 {
 		return nil
 	}
@@ -104,7 +105,7 @@ func (s *Store) Notes() []string {
 }
 
 // find returns the member named key.
-func (s *Store) find(ctx context.Context, key store.Key) (*member, error) {
+func (s *reader) find(ctx context.Context, key store.Key) (*member, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -116,12 +117,12 @@ func (s *Store) find(ctx context.Context, key store.Key) (*member, error) {
 }
 
 // describe returns the Info of a member. All members have the version of the archive.
-func (s *Store) describe(m *member) store.Info {
+func (s *reader) describe(m *member) store.Info {
 	return store.Info{Size: m.size, Version: s.info.Version, Modified: s.info.Modified}
 }
 
 // Stat implements [store.Stater]. It makes no request.
-func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+func (s *reader) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	m, err := s.find(ctx, key)
 	if err == nil {
 		err = m.readable()
@@ -134,7 +135,7 @@ func (s *Store) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 
 // List implements [store.Lister], with versions in any case. It makes no request, and
 // yields names in order.
-func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+func (s *reader) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		prefix := ""
 		if !dir.IsRoot() {
@@ -184,6 +185,6 @@ func corrupt(format string, args ...any) error {
 }
 
 var (
-	_ store.Stater = (*Store)(nil)
-	_ store.Lister = (*Store)(nil)
+	_ store.Stater = (*reader)(nil)
+	_ store.Lister = (*reader)(nil)
 )

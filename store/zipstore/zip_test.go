@@ -66,7 +66,7 @@ func add(w *stdzip.Writer, method uint16, descriptors bool, name string, value [
 func in(t testing.TB, archive []byte) store.Store {
 	t.Helper()
 	s := memstore.New()
-	if _, err := s.Write(t.Context(), store.Put(archiveKey, archive), store.Flush); err != nil {
+	if _, err := store.Write(t.Context(), s, store.Put(archiveKey, archive), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -77,7 +77,7 @@ var archiveKey = store.MustKey("dir/x.zip")
 // open opens a valid archive.
 func open(t testing.TB, archive []byte) *zipstore.Store {
 	t.Helper()
-	s, err := zipstore.Open(t.Context(), in(t, archive), archiveKey, nil)
+	s, err := zipstore.OpenArchive(t.Context(), in(t, archive), archiveKey, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestStore(t *testing.T) {
 // writeArchive writes an archive of values.
 func writeArchive(t testing.TB, name string, values map[string][]byte) {
 	t.Helper()
-	a, err := zipstore.Create(name)
+	a, err := zipstore.CreateArchive(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,11 +125,11 @@ func writeArchive(t testing.TB, name string, values map[string][]byte) {
 // TestArchive runs the suite against archives while they are written.
 func TestArchive(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store {
-		a, err := zipstore.Create(filepath.Join(t.TempDir(), "new", "x.zip"))
+		a, err := zipstore.CreateArchive(filepath.Join(t.TempDir(), "new", "x.zip"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { a.Discard() })
+		t.Cleanup(func() { zipstore.Discard(a) })
 		return a
 	})
 }
@@ -166,7 +166,7 @@ func TestWritten(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		n++
 		name := filepath.Join(dir, fmt.Sprintf("%d.zip", n))
-		a, err := zipstore.Create(name)
+		a, err := zipstore.CreateArchive(name)
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -186,7 +186,7 @@ func TestWritten(t *testing.T) {
 				r.Fatal(err)
 			}
 		}
-		if err := errors.Join(a.Close(), a.Close(), a.Discard()); err != nil {
+		if err := errors.Join(a.Close(), a.Close(), zipstore.Discard(a)); err != nil {
 			r.Fatal(err)
 		}
 		raw, err := os.ReadFile(name)
@@ -236,11 +236,11 @@ func TestReproducible(t *testing.T) {
 // TestOnce checks that an archive is written once.
 func TestOnce(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x.zip")
-	first, err := zipstore.Create(name)
+	first, err := zipstore.CreateArchive(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := zipstore.Create(name)
+	second, err := zipstore.CreateArchive(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func TestOnce(t *testing.T) {
 	if err := second.Close(); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("closing a second archive of the name: %v", err)
 	}
-	if _, err := zipstore.Create(name); !errors.Is(err, fs.ErrExist) {
+	if _, err := zipstore.CreateArchive(name); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("creating a third: %v", err)
 	}
 	if _, _, err := first.Get(t.Context(), store.MustKey("k"), store.Request{}, nil); err == nil || !strings.Contains(err.Error(), "closed") {
@@ -284,7 +284,7 @@ func (c *counted) Get(ctx context.Context, key store.Key, q store.Request, dst [
 func TestRequests(t *testing.T) {
 	value := bytes.Repeat([]byte("0123456789"), 300_000)
 	c := &counted{Store: in(t, pack(t, stdzip.Store, true, map[string][]byte{"large": value, "small": value[:1000], "middle": value[:60_000]}))}
-	s, err := zipstore.Open(t.Context(), c, archiveKey, nil)
+	s, err := zipstore.OpenArchive(t.Context(), c, archiveKey, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +313,7 @@ func TestRequests(t *testing.T) {
 // TestReplaced checks that all reads of an archive come from one version.
 func TestReplaced(t *testing.T) {
 	below := in(t, pack(t, stdzip.Store, true, map[string][]byte{"k": []byte("old")}))
-	s, err := zipstore.Open(t.Context(), below, archiveKey, nil)
+	s, err := zipstore.OpenArchive(t.Context(), below, archiveKey, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +329,7 @@ func TestReplaced(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	plain := &counted{Store: below} // no Opener
-	if s, err = zipstore.Open(t.Context(), plain, archiveKey, nil); err != nil {
+	if s, err = zipstore.OpenArchive(t.Context(), plain, archiveKey, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := below.(store.Writer).Write(t.Context(), store.Put(archiveKey, other), store.Flush); err != nil {
@@ -344,7 +344,7 @@ func TestReplaced(t *testing.T) {
 func TestMany(t *testing.T) {
 	const n = 70_000
 	name := filepath.Join(t.TempDir(), "x.zip")
-	a, err := zipstore.Create(name)
+	a, err := zipstore.CreateArchive(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,7 +369,7 @@ func TestMany(t *testing.T) {
 	if values, err := contents(raw); len(values) != n || err != nil {
 		t.Errorf("the standard library finds %d members, %v", len(values), err)
 	}
-	if _, err := zipstore.Open(t.Context(), in(t, raw), archiveKey, &zipstore.Options{Directory: 1 << 20}); !errors.Is(err, store.ErrTooLarge) {
+	if _, err := zipstore.OpenArchive(t.Context(), in(t, raw), archiveKey, &zipstore.Options{Directory: 1 << 20}); !errors.Is(err, store.ErrTooLarge) {
 		t.Errorf("a directory that is too large: %v", err)
 	}
 }
@@ -398,13 +398,13 @@ func TestReplace(t *testing.T) {
 	key := store.MustKey("k")
 	for _, step := range []struct {
 		put, want string
-		end       func(*zipstore.Archive) error
-	}{{"1", "1", (*zipstore.Archive).Close}, {"2", "1", (*zipstore.Archive).Discard}, {"3", "3", (*zipstore.Archive).Close}} {
+		end       func(store.Store) error
+	}{{"1", "1", store.Close}, {"2", "1", zipstore.Discard}, {"3", "3", store.Close}} {
 		a, err := zipstore.Replace(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.Write(t.Context(), store.Put(key, []byte(step.put)), store.Flush); err != nil {
+		if _, err := store.Write(t.Context(), a, store.Put(key, []byte(step.put)), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 		if err := step.end(a); err != nil {
@@ -414,7 +414,7 @@ func TestReplace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		z, err := zipstore.Open(t.Context(), s, store.MustKey("a.zip"), nil)
+		z, err := zipstore.OpenArchive(t.Context(), s, store.MustKey("a.zip"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -266,9 +266,20 @@ func TestLongLocations(t *testing.T) {
 	}
 }
 
+// files is what the form needs of a store of files.
+type files interface {
+	store.Store
+	store.Writer
+	store.Batcher
+	store.Stater
+	store.Lister
+	store.TreeDeleter
+	store.Locker
+}
+
 // failing is a store whose writes fail after some.
 type failing struct {
-	*filestore.Store
+	files
 	left int
 }
 
@@ -280,7 +291,7 @@ func (f *failing) Write(ctx context.Context, c store.Change, d store.Durability)
 			return store.Written{}, errFailing
 		}
 	}
-	return f.Store.Write(ctx, c, d)
+	return f.files.Write(ctx, c, d)
 }
 
 // TestCreateOrder looks at the folder before every write: the document is the last value,
@@ -289,7 +300,7 @@ func TestCreateOrder(t *testing.T) {
 	at := filepath.Join(t.TempDir(), "r.parq")
 	m := joined(t, at, virtual.Join{}, sources(t, "h5_holes.h5"))
 	s, path := place(t, at)
-	look := &looking{Store: s.(*filestore.Store), see: func() {
+	look := &looking{files: s.(files), see: func() {
 		if found, err := store.Exists(t.Context(), s, path.MustKey(kerchunk.FolderDocument)); found || err != nil {
 			t.Errorf("the document is there (%v)", err)
 		}
@@ -301,7 +312,7 @@ func TestCreateOrder(t *testing.T) {
 
 // looking is a store that calls see before every write.
 type looking struct {
-	*filestore.Store
+	files
 	see    func()
 	writes int
 }
@@ -311,7 +322,7 @@ func (l *looking) Write(ctx context.Context, c store.Change, d store.Durability)
 		l.see()
 		l.writes++
 	}
-	return l.Store.Write(ctx, c, d)
+	return l.files.Write(ctx, c, d)
 }
 
 // TestCreateFails has writes that fail at every step, after which nothing is left, and
@@ -328,7 +339,7 @@ func TestCreateFails(t *testing.T) {
 	}
 	steps := 0
 	for ; ; steps++ {
-		err := m.CreateParquet(t.Context(), &failing{s.(*filestore.Store), steps}, path, 10)
+		err := m.CreateParquet(t.Context(), &failing{s.(files), steps}, path, 10)
 		if err == nil {
 			break
 		}

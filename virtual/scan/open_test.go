@@ -10,14 +10,14 @@ import (
 	"io/fs"
 	"testing"
 
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // requests is a store that counts reads, and may cut their results.
 type requests struct {
-	s   *memstore.Store
+	s   memtest.Store
 	n   int
 	cut int // bytes that are missing at the end of a result
 }
@@ -31,7 +31,7 @@ func (r *requests) Get(ctx context.Context, key store.Key, q store.Request, dst 
 
 func opened(t *testing.T, data []byte, cut int) (*File, *requests, error) {
 	t.Helper()
-	r := &requests{s: memstore.New(), cut: cut}
+	r := &requests{s: memtest.New(), cut: cut}
 	if _, err := r.s.Write(t.Context(), store.Put(store.MustKey("f"), data), store.Flush); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestShortResults(t *testing.T) {
 }
 
 func TestOpenFails(t *testing.T) {
-	if _, err := Open(t.Context(), memstore.New(), store.MustKey("f")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Open(t.Context(), memtest.New(), store.MustKey("f")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }
@@ -99,7 +99,7 @@ func TestSwappedMeanwhile(t *testing.T) {
 	was, is := bytes.Repeat([]byte{1}, 3<<20), bytes.Repeat([]byte{2}, 3<<20)
 	refused := 0
 	for at := 0; ; at++ {
-		s := memstore.New()
+		s := memtest.New()
 		if _, err := s.Write(ctx, store.Put(key, was), store.Flush); err != nil {
 			t.Fatal(err)
 		}

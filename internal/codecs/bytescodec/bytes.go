@@ -75,7 +75,7 @@ func (c *coder) Bind(spec codec.Spec) error {
 	if c.endian == "" && c.fields == nil && t.Ordered() {
 		return fmt.Errorf("%w: bytes: %s needs an endian, %q or %q", codec.ErrConfiguration, t, "little", "big")
 	}
-	c.typ, c.stored, c.bools, c.small = t, t, t.Kind() == dtype.KindBool, t.Small()
+	c.typ, c.stored, c.bools, c.small = t, t, t.Kind() == dtype.KindBool, packed.Small(t)
 	c.swaps = t.Ordered() && byteorder.Little() != (c.endian == "little")
 	if c.fields != nil {
 		if err := c.bindFields(); err != nil {

@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/codecs/numcodecs"
+	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
@@ -231,7 +232,7 @@ func (c *chunky) Bind(spec codec.Spec) error {
 	default:
 		return fmt.Errorf("%w: %s: it does not take elements of %s", codec.ErrConfiguration, chunkyName, spec.Type)
 	}
-	if spec.Type.Small() {
+	if packed.Small(spec.Type) {
 		return fmt.Errorf("%w: %s: it does not take elements of %s", codec.ErrConfiguration, chunkyName, spec.Type)
 	}
 	c.typ = spec.Type

@@ -13,9 +13,9 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // drawnShards are the codecs of shards that were drawn, and what they need.
@@ -153,7 +153,7 @@ func work() *coding.Work {
 // kept is a shard in a store, seen as one version, whose reads are counted. What is
 // wanted happens before a read.
 type kept struct {
-	*memstore.Store
+	memtest.Store
 	key    store.Key
 	pinned *store.Pinned
 	before func(read int)
@@ -163,7 +163,7 @@ type kept struct {
 
 func keep(t testing.TB, shard []byte) *kept {
 	t.Helper()
-	k := &kept{Store: memstore.New(), key: store.MustKey("c")}
+	k := &kept{Store: memtest.New(), key: store.MustKey("c")}
 	k.put(shard)
 	return k
 }

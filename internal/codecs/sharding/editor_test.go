@@ -21,8 +21,8 @@ import (
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/internal/subset"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // object is a source of a stored shard.
@@ -53,7 +53,7 @@ func (o *object) Read(ctx context.Context, q store.Request, dst []byte) ([]byte,
 var objects atomic.Int64
 
 // newObject returns a source of a shard that is stored in memory.
-func newObject(t testing.TB, s *memstore.Store, shard []byte) *object {
+func newObject(t testing.TB, s memtest.Store, shard []byte) *object {
 	t.Helper()
 	o := &object{s: s, at: key(int(objects.Add(1)))}
 	if _, err := s.Write(context.Background(), store.Put(o.at, shard), store.Flush); err != nil {
@@ -69,7 +69,7 @@ func work() *coding.Work {
 
 // apply edits a shard and stores it as a store with certain powers does.
 func apply(c *coder, e coding.Edit, shard []byte) ([]byte, error) {
-	s := memstore.New()
+	s := memtest.New()
 	o := &object{s: s, at: key(int(objects.Add(1)))}
 	if _, err := s.Write(context.Background(), store.Put(o.at, shard), store.Flush); err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func TestAmplified(t *testing.T) {
 				shard := makeShard(t, c, []int64{16 * chunks}, payload, entries...)
 				e := edit([]int64{16 * chunks}, []int64{32}, []int64{16}, values(16))
 				e.Splices, e.Patches = splices, patches
-				out, err := c.EncodePart(t.Context(), work(), e, newObject(t, memstore.New(), shard))
+				out, err := c.EncodePart(t.Context(), work(), e, newObject(t, memtest.New(), shard))
 				if err != nil {
 					wantCorrupt(t, err, 0)
 					return
@@ -297,7 +297,7 @@ func TestHugeShard(t *testing.T) {
 			if err != nil || len(got) > len(shard)+14 {
 				t.Errorf("%d bytes became %d (%v)", len(shard), len(got), err)
 			}
-			if _, err := c.EncodePart(t.Context(), work(), e, &object{s: memstore.New(), at: key(-1)}); err == nil {
+			if _, err := c.EncodePart(t.Context(), work(), e, &object{s: memtest.New(), at: key(-1)}); err == nil {
 				t.Error("a shard that is not stored was changed")
 			}
 		})
@@ -469,7 +469,7 @@ func TestUnexpectedlySmall(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		err := do(newObject(t, memstore.New(), []byte("small")))
+		err := do(newObject(t, memtest.New(), []byte("small")))
 		runtime.ReadMemStats(&after)
 		if name != "write" && !errors.Is(err, codec.ErrCorrupt) || name == "write" && err != nil {
 			t.Errorf("%s: %v", name, err)

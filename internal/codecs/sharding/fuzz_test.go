@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // fuzzed are the shards that are fuzzed: those of golden arrays, whose first shard is the
@@ -181,7 +181,7 @@ func FuzzShard(f *testing.F) {
 // itself; nil where that fails.
 func innerChunks(t *testing.T, c *coder, l *layout, shard []byte) [][]byte {
 	t.Helper()
-	src := newObject(t, memstore.New(), shard)
+	src := newObject(t, memtest.New(), shard)
 	var list [][]byte
 	for k := range l.n {
 		cell, _ := l.grid.Chunk(l.place(nil, k))
@@ -215,7 +215,7 @@ func FuzzMend(f *testing.F) {
 		if int(at) < len(shard) {
 			shard[at] ^= flip
 		}
-		out, err := c.EncodePart(t.Context(), work(), coding.Edit{Shape: fuzzShape, Mend: true}, newObject(t, memstore.New(), shard))
+		out, err := c.EncodePart(t.Context(), work(), coding.Edit{Shape: fuzzShape, Mend: true}, newObject(t, memtest.New(), shard))
 		if err != nil {
 			if !errors.Is(err, codec.ErrCorrupt) {
 				t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/strided"
-	"varve.dev/zarr/store/memstore"
+	"varve.dev/zarr/internal/test/memtest"
 )
 
 // lie is an entry of an index for inner chunk 1 of four, given the bytes of an inner
@@ -127,7 +127,7 @@ func TestLiesRead(t *testing.T) {
 		h := makeLie(codec.Environment{})
 		got, err := stored(h.coder, h.shape, h.shard)
 		h.check(t, got, 0, err, true)
-		src := newObject(t, memstore.New(), h.shard)
+		src := newObject(t, memtest.New(), h.shard)
 		for range 2 {
 			for k := range int64(4) {
 				got := make([]byte, 2)
@@ -250,7 +250,7 @@ func TestCountsLie(t *testing.T) {
 				if _, err := stored(c, []int64{8}, shard); !errors.Is(err, codec.ErrCorrupt) {
 					t.Errorf("error is %v, want ErrCorrupt", err)
 				}
-				src := newObject(t, memstore.New(), shard)
+				src := newObject(t, memtest.New(), shard)
 				err := c.DecodePart(t.Context(), work(), coding.Extract{
 					Shape: []int64{8}, Part: strided.Part{Start: []int64{0}, Step: []int64{1}, Count: []int64{1}}, Into: strided.Contiguous(make([]byte, 2), []int64{1}, 2)}, src)
 				if !errors.Is(err, codec.ErrCorrupt) {

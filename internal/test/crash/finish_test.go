@@ -15,14 +15,14 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // crashingAt returns a store over m whose program crashes before its write with the
 // given number, counted from 0. crashed reports whether it has crashed.
-func crashingAt(m *memstore.Store, number int) (s store.Store, crashed func() bool) {
+func crashingAt(m memtest.Store, number int) (s store.Store, crashed func() bool) {
 	var mu sync.Mutex // chunks are moved concurrently
 	dead := false
 	s = stepping.Conditional(m, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
@@ -45,7 +45,7 @@ func crashingAt(m *memstore.Store, number int) (s store.Store, crashed func() bo
 }
 
 // valuesOf returns all values of a store by key.
-func valuesOf(t *testing.T, m *memstore.Store) map[string]string {
+func valuesOf(t *testing.T, m memtest.Store) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for e, err := range store.List(t.Context(), m, store.Path{}, store.Deep) {
@@ -64,9 +64,9 @@ func valuesOf(t *testing.T, m *memstore.Store) map[string]string {
 // cutBy creates an array of two rows of chunks, and trims its last chunks by a program
 // that crashes before its write with the given number. It returns the store, and whether
 // the program crashed.
-func cutBy(t *testing.T, inner []grid.Cut, number int) (*memstore.Store, bool) {
+func cutBy(t *testing.T, inner []grid.Cut, number int) (memtest.Store, bool) {
 	t.Helper()
-	m := memstore.New()
+	m := memtest.New()
 	spec := zarr.Spec{
 		Shape: []int64{16, 3}, Type: dtype.Int32, Codecs: fixture.Plain(), Chunks: []grid.Cut{grid.Edges(8, 8), grid.Edges(1, 1, 1)}, InnerChunks: inner,
 	}

@@ -15,9 +15,9 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // notes are pointers beside an array that no writer of Varve stores. Nothing that they
@@ -55,8 +55,8 @@ var journals = map[string]string{
 func TestDamagedNotes(t *testing.T) {
 	for name, note := range notes {
 		for kind, open := range map[string]func() store.Store{
-			"memory":     func() store.Store { return memstore.New() },
-			"conditions": func() store.Store { return stepping.Conditional(memstore.New(), stepping.Hooks{}) },
+			"memory":     func() store.Store { return memtest.New() },
+			"conditions": func() store.Store { return stepping.Conditional(memtest.New(), stepping.Hooks{}) },
 			"file":       func() store.Store { return fixture.OpenStore(t, t.TempDir()) },
 		} {
 			t.Run(name+" in "+kind, func(t *testing.T) {
@@ -120,7 +120,7 @@ func withDeadline(t *testing.T, do func() error) error {
 // TestForeignJournal opens an array with a journal that also names another array. The
 // other array, whose own pointer names no journal, does not change.
 func TestForeignJournal(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	h := zarr.At(s, "")
 	for _, path := range []string{"a", "b"} {
 		if _, err := h.At(path).CreateArray(t.Context(), fixture.Edges(4), nil); err != nil {
@@ -152,8 +152,8 @@ func entry(path, was, document string) string {
 
 // decidedStores yields stores in which a writer crashed after its change of the arrays a
 // and b was decided, by the number of requests before the crash.
-func decidedStores(t *testing.T) iter.Seq2[int, *memstore.Store] {
-	return func(yield func(int, *memstore.Store) bool) {
+func decidedStores(t *testing.T) iter.Seq2[int, memtest.Store] {
+	return func(yield func(int, memtest.Store) bool) {
 		decided := 0
 		for n := 1; ; n++ {
 			crashed := halfway(t, n, true)
@@ -164,7 +164,7 @@ func decidedStores(t *testing.T) iter.Seq2[int, *memstore.Store] {
 				continue
 			}
 			decided++
-			s := memstore.New()
+			s := memtest.New()
 			for name, data := range crashed.files {
 				fixture.Put(t, s, name, string(data))
 			}
@@ -246,7 +246,7 @@ func TestConsolidateAfterCrash(t *testing.T) {
 		if crashed == nil {
 			break
 		}
-		for name, s := range map[string]store.Store{"memory": memstore.New(), "objects": fixture.Conditional(memstore.New()), "file": fixture.OpenStore(t, t.TempDir())} {
+		for name, s := range map[string]store.Store{"memory": memtest.New(), "objects": fixture.Conditional(memtest.New()), "file": fixture.OpenStore(t, t.TempDir())} {
 			for key, data := range crashed.files {
 				fixture.Put(t, s, key, string(data))
 			}

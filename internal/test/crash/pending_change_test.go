@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
-	"varve.dev/zarr/store/memstore"
 )
 
 // TestPendingChange fails an append to two arrays directly before and directly after it
@@ -24,7 +24,7 @@ import (
 func TestPendingChange(t *testing.T) {
 	for _, format := range []int{2, 3} {
 		for _, decided := range []bool{false, true} {
-			ctx, m, errCrashed := t.Context(), memstore.New(), errors.New("the program has crashed")
+			ctx, m, errCrashed := t.Context(), memtest.New(), errors.New("the program has crashed")
 			var crashed atomic.Bool
 			h := zarr.At(stepping.Conditional(m, stepping.Hooks{
 				Before: func(_ context.Context, op stepping.Op) error {

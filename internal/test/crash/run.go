@@ -21,9 +21,9 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memstore"
 )
 
 // Run interrupts changes of arrays and of shards at every step-th operation, in empty
@@ -117,7 +117,7 @@ func stitch(specs ...zarr.Spec) func(context.Context, *zarr.Location) error {
 	return change(func(ctx context.Context, a *zarr.Array) error {
 		var segments []*zarr.Array
 		for i, spec := range specs {
-			segment, err := zarr.At(memstore.New(), "").CreateArray(ctx, spec, nil)
+			segment, err := zarr.At(memtest.New(), "").CreateArray(ctx, spec, nil)
 			if err == nil {
 				err = zarr.Write(ctx, segment, nil, fixture.Numbers(1, int32(spec.Shape[0])))
 			}
@@ -341,7 +341,7 @@ const fewKinds = 16
 
 // inMemory returns an object store without locks.
 func inMemory() stepping.ObjectStore {
-	return stepping.Conditional(memstore.New(), stepping.Hooks{})
+	return stepping.Conditional(memtest.New(), stepping.Hooks{})
 }
 
 // interrupt runs a change with an interruption, and checks the array. It returns false

@@ -14,17 +14,17 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // TestShrinkSetAsideChunk shrinks an array and lets it grow again. A crashed program has
 // set aside a shorter form of its last chunk. No old value reappears.
 func TestShrinkSetAsideChunk(t *testing.T) {
 	for name, inner := range map[string][]grid.Cut{"chunks": nil, "shards": {grid.Every(2)}} {
-		ctx, m := t.Context(), memstore.New()
+		ctx, m := t.Context(), memtest.New()
 		spec := fixture.Edges(8, 8)
 		spec.InnerChunks = inner
 		a, err := zarr.At(m, "a").CreateArray(ctx, spec, nil)
@@ -70,7 +70,7 @@ func TestShrinkSetAsideChunk(t *testing.T) {
 // its place. The other chunks are moved, the error says what is left, and the next
 // opening for writing moves it.
 func TestFaultMovingChunk(t *testing.T) {
-	ctx, m := t.Context(), memstore.New()
+	ctx, m := t.Context(), memtest.New()
 	spec := zarr.Spec{
 		Shape: []int64{16, 3}, Type: dtype.Int32, Codecs: fixture.Plain(), Chunks: []grid.Cut{grid.Edges(8, 8), grid.Edges(1, 1, 1)},
 	}
@@ -128,7 +128,7 @@ func TestTrimRefused(t *testing.T) {
 	spec.Codecs = []metadata.Extension{fixture.Must(codec.Shards(codec.Sharding{
 		Inner: grid.Chunks(2), Codecs: fixture.Plain(), IndexCodecs: fixture.Plain(),
 	}))}
-	a, err := zarr.At(memstore.New(), "a").CreateArray(t.Context(), spec, nil)
+	a, err := zarr.At(memtest.New(), "a").CreateArray(t.Context(), spec, nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, fixture.Numbers(1, 16))
 	}

@@ -16,11 +16,11 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memstore"
 )
 
 // faulty is an array whose store fails at random, and its expected content.
@@ -61,7 +61,7 @@ func (f *faulty) onDisk() {
 // onObjects makes a faulty array in an object store without locks, which loses answers,
 // too.
 func (f *faulty) onObjects() {
-	s := memstore.New()
+	s := memtest.New()
 	f.sound = zarr.At(stepping.Conditional(s, stepping.Hooks{}), "")
 	f.open = func() *zarr.Location {
 		return zarr.At(stepping.Conditional(s, stepping.Hooks{

@@ -25,11 +25,11 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/zipstore"
 )
 
@@ -121,7 +121,7 @@ func contents(t *testing.T, s store.Store) map[string][]byte {
 // writer did not crash.
 func halfway(t *testing.T, n int, consolidated bool) *sample {
 	t.Helper()
-	ctx, m := t.Context(), memstore.New()
+	ctx, m := t.Context(), memtest.New()
 	h := zarr.At(stepping.Conditional(m, stepping.Hooks{}), "")
 	g := fixture.Must(h.At("").CreateGroup(ctx, map[string]int{"x": 1}, nil))
 	specs := []zarr.Spec{fixture.ShardsOf8(3), fixture.Edges(1, 2), fixture.Edges(3)}
@@ -269,7 +269,7 @@ func mutate(r *rand.Rand, data, other []byte, meta bool) []byte {
 }
 
 // mutant returns a store like the sample, with at most three changes.
-func (s *sample) mutant(r *rand.Rand, other *sample) *memstore.Store {
+func (s *sample) mutant(r *rand.Rand, other *sample) memtest.Store {
 	files := maps.Clone(s.files)
 	for range 1 + r.IntN(3) {
 		name := s.names[r.IntN(len(s.names))]
@@ -286,7 +286,7 @@ func (s *sample) mutant(r *rand.Rand, other *sample) *memstore.Store {
 			files[name] = mutate(r, files[name], from, isMeta(name))
 		}
 	}
-	m := memstore.New()
+	m := memtest.New()
 	for name, data := range files {
 		fixture.Must(m.Write(context.Background(), store.Put(store.MustKey(name), data), store.Flush))
 	}
@@ -445,7 +445,7 @@ func TestSoakMutants(t *testing.T) {
 }
 
 // exploreOne explores a mutant, and reports its label if that panics.
-func exploreOne(t *testing.T, label string, e *explorer, s *sample, m *memstore.Store) {
+func exploreOne(t *testing.T, label string, e *explorer, s *sample, m memtest.Store) {
 	defer func() {
 		if p := recover(); p != nil {
 			t.Errorf("%s: %v", label, p)
@@ -460,6 +460,6 @@ func exploreOne(t *testing.T, label string, e *explorer, s *sample, m *memstore.
 	z, err := zipstore.Open(e.ctx, m, store.MustKey(s.names[0]), nil)
 	if e.note(err); err == nil {
 		e.all(z)
-		e.note(z.Close())
+		e.note(store.Close(z))
 	}
 }

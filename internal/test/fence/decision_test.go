@@ -11,9 +11,9 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // TestDecidedIsNotRepeated checks that a decided change of two arrays is not started
@@ -22,7 +22,7 @@ import (
 func TestDecidedIsNotRepeated(t *testing.T) {
 	ctx, decided, hindered := t.Context(), false, 0
 	var mu sync.Mutex
-	h := zarr.At(stepping.Conditional(memstore.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
+	h := zarr.At(stepping.Conditional(memtest.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		mu.Lock()
 		defer mu.Unlock()
 		key := op.Key.String()

@@ -11,14 +11,14 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
-	"varve.dev/zarr/store/memstore"
 )
 
 // delivering are kinds of stores in which a write may arrive late or twice: those whose
 // versions never come back, and those with drafts.
 var delivering = map[string]func() stepping.ObjectStore{
-	"counted": func() stepping.ObjectStore { return stepping.Conditional(memstore.New(), stepping.Hooks{}) },
+	"counted": func() stepping.ObjectStore { return stepping.Conditional(memtest.New(), stepping.Hooks{}) },
 	"drafts":  func() stepping.ObjectStore { return stepping.Conditional(newDrafts(), stepping.Hooks{}) },
 }
 

@@ -11,16 +11,16 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // TestWriteAfterRecut checks a write by an array that was opened before another program
 // changed the edges of its chunks.
 func TestWriteAfterRecut(t *testing.T) {
-	for name, s := range map[string]store.Store{"locks": memstore.New(), "conditions": stepping.Conditional(memstore.New(), stepping.Hooks{})} {
+	for name, s := range map[string]store.Store{"locks": memtest.New(), "conditions": stepping.Conditional(memtest.New(), stepping.Hooks{})} {
 		for form, spec := range map[string]zarr.Spec{"raw": fixture.Raw(fixture.Edges(4, 4, 2)), "compressed": fixture.Edges(4, 4, 2)} {
 			ctx, h := t.Context(), zarr.At(s, "")
 			if _, err := h.At(form).CreateArray(ctx, spec, nil); err != nil {
@@ -68,7 +68,7 @@ func TestWriteChunkAfterRecut(t *testing.T) {
 		"inner":           func(ctx context.Context, a *zarr.Array) error { return a.Inner().WriteChunk(ctx, []int64{4}, values) },
 		"inner elsewhere": func(ctx context.Context, a *zarr.Array) error { return a.Inner().WriteChunk(ctx, []int64{8}, values) },
 	} {
-		for kind, s := range map[string]store.Store{"locks": memstore.New(), "conditions": stepping.Conditional(memstore.New(), stepping.Hooks{})} {
+		for kind, s := range map[string]store.Store{"locks": memtest.New(), "conditions": stepping.Conditional(memtest.New(), stepping.Hooks{})} {
 			ctx, h := t.Context(), zarr.At(s, "")
 			spec := fixture.Edges(8, 8, 8)
 			spec.InnerChunks = grid.Chunks(2)
@@ -106,7 +106,7 @@ func TestConcurrentRecut(t *testing.T) {
 		},
 	} {
 		ctx := t.Context()
-		s := stepping.Conditional(memstore.New(), stepping.Hooks{})
+		s := stepping.Conditional(memtest.New(), stepping.Hooks{})
 		other, err := zarr.At(&fixture.Program{ObjectStore: s}, "a").CreateArray(ctx, fixture.Raw(fixture.Every(6, 4)), nil)
 		if err == nil {
 			err = zarr.Write(ctx, other, nil, fixture.Numbers(1, 6))

@@ -13,9 +13,9 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // fencedCases are calls on the array "a" of a store without locks, and the requests that
@@ -44,7 +44,7 @@ func TestFencedOperations(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx, counts := t.Context(), map[string]int{}
 			var mu sync.Mutex
-			s := stepping.Conditional(memstore.New(), stepping.Hooks{After: func(op stepping.Op, err error) error {
+			s := stepping.Conditional(memtest.New(), stepping.Hooks{After: func(op stepping.Op, err error) error {
 				mu.Lock()
 				defer mu.Unlock()
 				counts[op.Name+" "+kindOf(op.Key)]++

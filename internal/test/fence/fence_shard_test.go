@@ -13,16 +13,16 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // splicing is a store without locks that splices and patches. A change that grows an
 // array must not use either.
 type splicing struct {
 	stepping.ObjectStore
-	memory *memstore.Store
+	memory memtest.Store
 }
 
 func (s splicing) Can(op store.Op) bool { return inMemory(op) || s.ObjectStore.Can(op) }
@@ -47,7 +47,7 @@ func TestFencedShards(t *testing.T) {
 			"resize": func(ctx context.Context, a *zarr.Array) error { return a.Resize(ctx, []int64{was + 1000}, nil) },
 		} {
 			t.Run(fmt.Sprint(name, strategy), func(t *testing.T) {
-				ctx, m := t.Context(), memstore.New()
+				ctx, m := t.Context(), memtest.New()
 				spec := zarr.Spec{
 					Shape: []int64{was}, Type: dtype.Int32, Codecs: fixture.Plain(),
 					Chunks: grid.Chunks(1 << 18), InnerChunks: grid.Chunks(1 << 14),

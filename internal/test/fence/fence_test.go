@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
-	"varve.dev/zarr/store/memstore"
 )
 
 // TestFence runs three programs that change one array in a store without locks: in every
@@ -66,7 +66,7 @@ func TestFence(t *testing.T) {
 // stores are the kinds of stores that the programs share: with versions that are never
 // reused, and with hashes as versions.
 var stores = map[string]func() stepping.ObjectStore{
-	"counted": func() stepping.ObjectStore { return stepping.Conditional(memstore.New(), stepping.Hooks{}) },
+	"counted": func() stepping.ObjectStore { return stepping.Conditional(memtest.New(), stepping.Hooks{}) },
 	"hashed":  func() stepping.ObjectStore { return stepping.Conditional(newHashed(), stepping.Hooks{}) },
 }
 

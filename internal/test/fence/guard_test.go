@@ -14,15 +14,15 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // past is a store that reports an old time of writing for every chunk, and one constant
 // version for the document. Its readers cannot notice replaced chunks.
-type past struct{ *memstore.Store }
+type past struct{ memtest.Store }
 
 func (p past) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	out, info, err := p.Store.Get(ctx, key, q, dst)
@@ -32,7 +32,7 @@ func (p past) Get(ctx context.Context, key store.Key, q store.Request, dst []byt
 
 // eras is a random history of an array with listed edges, and of its readers.
 type eras struct {
-	s       *memstore.Store
+	s       memtest.Store
 	h       *zarr.Location
 	r       *rand.Rand
 	truth   []int32
@@ -45,7 +45,7 @@ type eras struct {
 }
 
 func newEras(ctx context.Context, r *rand.Rand, guarded bool) (*eras, error) {
-	e := &eras{s: memstore.New(), r: r, truth: fixture.Numbers(1, 4), edges: []int64{3, 1}, guarded: guarded}
+	e := &eras{s: memtest.New(), r: r, truth: fixture.Numbers(1, 4), edges: []int64{3, 1}, guarded: guarded}
 	e.h = zarr.At(e.s, "")
 	spec := fixture.Edges(3, 1)
 	spec.Codecs = fixture.Plain()
@@ -216,7 +216,7 @@ func TestGuard(t *testing.T) {
 // names a chunk at another place. A reader of the first state gets the present elements,
 // even if there are fewer.
 func TestGuardTrimmed(t *testing.T) {
-	ctx, s := t.Context(), memstore.New()
+	ctx, s := t.Context(), memtest.New()
 	spec := fixture.Edges(2, 1, 1, 1)
 	a, err := zarr.At(s, "a").CreateArray(ctx, spec, nil)
 	if err != nil {

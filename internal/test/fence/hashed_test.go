@@ -12,14 +12,14 @@ import (
 	"io/fs"
 	"sync"
 
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // hashed is an object store whose versions are hashes of the values, as ETags may be.
 // Equal bytes have equal versions.
 type hashed struct {
-	*memstore.Store
+	memtest.Store
 	mu *sync.Mutex // makes check and write one step
 }
 
@@ -77,7 +77,7 @@ func (d *draft) Discard(context.Context) {
 	d.over = true
 }
 
-func newHashed() hashed { return hashed{memstore.New(), new(sync.Mutex)} }
+func newHashed() hashed { return hashed{memtest.New(), new(sync.Mutex)} }
 
 func hashOf(value []byte) store.Version {
 	sum := sha256.Sum256(value)

@@ -9,10 +9,10 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // TestKnownIndexLacksInner reads an inner chunk that the cached index lacks, after
@@ -40,7 +40,7 @@ func TestKnownIndexLacksInner(t *testing.T) {
 // index. The write drops the stale index, so no request is wasted on it.
 func TestIndexAfterWrite(t *testing.T) {
 	reads := 0
-	s := stepping.Conditional(memstore.New(), stepping.Hooks{After: func(op stepping.Op, err error) error {
+	s := stepping.Conditional(memtest.New(), stepping.Hooks{After: func(op stepping.Op, err error) error {
 		if op.Name == "Get" && op.Key == store.MustKey("a/c/0") {
 			reads++
 		}

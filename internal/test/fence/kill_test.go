@@ -30,7 +30,7 @@ func changeInChild(args []string) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer store.Close(s)
 	seed, err := strconv.ParseUint(args[1], 10, 64)
 	if err != nil {
 		return err
@@ -126,8 +126,7 @@ func nothingLeft(t *testing.T, h *zarr.Location) {
 	if _, err := h.At("g/a").OpenArray(t.Context(), &zarr.Options{Write: true}); err != nil {
 		t.Fatal(err)
 	}
-	s := h.Store().(*filestore.Store)
-	for f, err := range s.Temporary(t.Context(), store.Path{}) {
+	for f, err := range filestore.ListTemporary(t.Context(), h.Store(), store.Path{}) {
 		t.Errorf("the temporary file %s is left, %v", f.Name, err)
 	}
 }

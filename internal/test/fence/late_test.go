@@ -11,16 +11,16 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memstore"
 )
 
 // TestLateAppend stops an append of several chunks after it has stored the first of them.
 // Meanwhile another program appends, and writes the fill value to what it has appended.
 // The late append does not store its other chunks there.
 func TestLateAppend(t *testing.T) {
-	inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
+	inner := stepping.Conditional(memtest.New(), stepping.Hooks{})
 	spec := fixture.Every(4, 2)
 	spec.Shape, spec.Chunks = []int64{4, 4}, grid.Chunks(2, 2)
 	other, err := zarr.At(inner, "a").CreateArray(t.Context(), spec, nil)

@@ -16,16 +16,16 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // TestIncomparableStore writes to a store whose type is comparable but whose value is
 // not: a wrapper of one with functions.
 func TestIncomparableStore(t *testing.T) {
-	s := struct{ stepping.ObjectStore }{stepping.Conditional(memstore.New(), stepping.Hooks{})}
+	s := struct{ stepping.ObjectStore }{stepping.Conditional(memtest.New(), stepping.Hooks{})}
 	a, err := zarr.At(s, "").CreateArray(t.Context(), fixture.Every(6, 4), nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, selection.Box{{3, 6}}, fixture.Numbers(1, 3))
@@ -46,7 +46,7 @@ func TestWriteWaitsForAppend(t *testing.T) {
 		once      sync.Once
 		appending bool
 	)
-	s := stepping.Conditional(memstore.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
+	s := stepping.Conditional(memtest.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if !appending || op.Name == "Get" || op.Name == "Stat" {
 			return nil
 		}
@@ -88,7 +88,7 @@ func TestWriteWaitsForAppend(t *testing.T) {
 // lockedStore is a store that knows whether its lock is held.
 type lockedStore struct {
 	stepping.ObjectStore
-	below *memstore.Store
+	below memtest.Store
 	held  atomic.Bool
 }
 
@@ -110,7 +110,7 @@ func (l *lockedStore) LockHolder(dir store.Path) store.Holder { return l.below.L
 // ends during the other, and the lock is held until the other one ends.
 func TestLockIsShared(t *testing.T) {
 	var a *zarr.Array
-	l, writes := &lockedStore{below: memstore.New()}, 0
+	l, writes := &lockedStore{below: memtest.New()}, 0
 	write := func(row int64) error {
 		return zarr.Write(t.Context(), a, selection.Box{{row, row + 2}, {2, 3}}, fixture.Numbers(1, 2))
 	}
@@ -148,7 +148,7 @@ func TestLockIsShared(t *testing.T) {
 func TestTurnsEnd(t *testing.T) {
 	hangs, release := make(chan bool), make(chan bool)
 	var hanging atomic.Bool
-	s := stepping.Conditional(memstore.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
+	s := stepping.Conditional(memtest.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if strings.HasPrefix(op.Name, "Put") && hanging.CompareAndSwap(true, false) {
 			close(hangs)
 			<-release

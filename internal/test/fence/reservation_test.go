@@ -15,14 +15,15 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // crossing is a store that calls before ahead of every Lock.
 type crossing struct {
-	*memstore.Store
+	memtest.Store
 	before func(dir store.Path)
 }
 
@@ -47,7 +48,7 @@ func TestReservedWhileRemoved(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, s := t.Context(), &crossing{Store: memstore.New()}
+			ctx, s := t.Context(), &crossing{Store: memtest.New()}
 			h := zarr.At(s, "")
 			a, err := h.At("g/sub/a").CreateArray(ctx, fixture.Every(4, 4), nil)
 			if err != nil {
@@ -81,7 +82,7 @@ func TestReservedWhileRemoved(t *testing.T) {
 func TestRemovePublished(t *testing.T) {
 	for _, path := range []string{"g/a", "g"} {
 		ctx, ends := t.Context(), true
-		s := stepping.Conditional(memstore.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
+		s := stepping.Conditional(memtest.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 			if !ends && op.Name != "Get" && strings.HasSuffix(op.Key.String(), "pending.json") {
 				return fs.ErrPermission
 			}
@@ -113,20 +114,20 @@ func TestRemovePublished(t *testing.T) {
 // TestDeleteIf checks that a node is deleted only if the check agrees, and that the
 // check runs while the node is locked.
 func TestDeleteIf(t *testing.T) {
-	ctx, s := t.Context(), memstore.New()
+	ctx, s := t.Context(), memtest.New()
 	h, opt := zarr.At(s, ""), &zarr.Options{Write: true}
 	if _, err := h.At("g/a").CreateArray(ctx, fixture.Every(4, 4), nil); err != nil {
 		t.Fatal(err)
 	}
 	no := errors.New("no")
 	for _, answer := range []error{no, nil} {
-		err := h.At("g").DeleteIf(ctx, opt, func(ctx context.Context) error {
+		checked := publish.WithCheck(ctx, func(ctx context.Context) error {
 			if _, err := store.Lock(store.WithLocking(ctx, store.Locking{Timeout: -1}), s, store.MustKey("g/a/k").Dir()); !errors.Is(err, store.ErrLocked) {
 				t.Errorf("the member is not locked: %v", err)
 			}
 			return answer
 		})
-		if !errors.Is(err, answer) {
+		if err := h.At("g").Delete(checked, opt); !errors.Is(err, answer) {
 			t.Errorf("error is %v, want %v", err, answer)
 		}
 		if _, err := h.At("g/a").OpenArray(ctx, nil); (err == nil) != (answer != nil) {

@@ -16,11 +16,11 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // meddler is an object store that calls a function after each read of a chunk.
@@ -63,7 +63,7 @@ type pinned struct {
 
 func newPinned(t *testing.T, spec zarr.Spec, how zarr.Shards) *pinned {
 	t.Helper()
-	m := memstore.New()
+	m := memtest.New()
 	p := &pinned{store: &meddler{ObjectStore: stepping.Conditional(m, stepping.Hooks{})}, quiet: zarr.At(stepping.Conditional(m, stepping.Hooks{}), "")}
 	if _, err := p.quiet.At("a").CreateArray(t.Context(), spec, nil); err != nil {
 		t.Fatal(err)
@@ -247,8 +247,8 @@ func TestStaleTail(t *testing.T) {
 	racing.Skip(t) // one writer at a time; other tests share shards
 	for strategy, how := range fixture.Strategies {
 		for kind, newStore := range map[string]func() store.Store{
-			"memory":      func() store.Store { return memstore.New() },
-			"conditional": func() store.Store { return stepping.Conditional(memstore.New(), stepping.Hooks{}) },
+			"memory":      func() store.Store { return memtest.New() },
+			"conditional": func() store.Store { return stepping.Conditional(memtest.New(), stepping.Hooks{}) },
 			"file":        func() store.Store { return fixture.OpenStore(t, t.TempDir()) },
 		} {
 			for _, large := range []bool{false, true} {
@@ -305,8 +305,8 @@ func TestStaleIndexOfLargeShards(t *testing.T) {
 	const inner, n = 40_000, 400_000
 	for strategy, how := range fixture.Strategies {
 		for kind, newStore := range map[string]func() store.Store{
-			"memory":      func() store.Store { return memstore.New() },
-			"conditional": func() store.Store { return stepping.Conditional(memstore.New(), stepping.Hooks{}) },
+			"memory":      func() store.Store { return memtest.New() },
+			"conditional": func() store.Store { return stepping.Conditional(memtest.New(), stepping.Hooks{}) },
 			"file":        func() store.Store { return fixture.OpenStore(t, t.TempDir()) },
 		} {
 			t.Run(strategy+" in "+kind, func(t *testing.T) {

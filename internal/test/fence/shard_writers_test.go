@@ -23,11 +23,11 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/store/memstore"
 )
 
 // Many writers change one shard with inner chunks of two numbers. Every update writes an
@@ -199,7 +199,7 @@ func TestConcurrentShard(t *testing.T) {
 	for strategy, how := range fixture.Strategies {
 		for mix, hooks := range faultMixes {
 			t.Run(strategy+", faults: "+mix, func(t *testing.T) {
-				m, before, updates := memstore.New(), faultsMade.Load(), updatesOf(true)
+				m, before, updates := memtest.New(), faultsMade.Load(), updatesOf(true)
 				var conflicts, requests atomic.Int64
 				if _, err := zarr.At(m, "a").CreateArray(t.Context(), updated(), nil); err != nil {
 					t.Fatal(err)
@@ -272,7 +272,7 @@ func watchUpdates(t *testing.T, writers *errgroup.Group, s store.Store, updates 
 func TestConcurrentShardInMemory(t *testing.T) {
 	for strategy, how := range fixture.Strategies {
 		t.Run(strategy, func(t *testing.T) {
-			m, updates := memstore.New(), updatesOf(true)
+			m, updates := memtest.New(), updatesOf(true)
 			if _, err := zarr.At(m, "a").CreateArray(t.Context(), updated(), nil); err != nil {
 				t.Fatal(err)
 			}
@@ -321,7 +321,7 @@ func updateInChild(args []string) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer store.Close(s)
 	strategy, err := strconv.Atoi(args[1])
 	if err != nil {
 		return err

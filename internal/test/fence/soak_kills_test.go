@@ -22,6 +22,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 )
 
@@ -37,7 +38,7 @@ func acknowledgeInChild(args []string) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer store.Close(s)
 	writer, err := strconv.Atoi(args[1])
 	if err != nil {
 		return err

@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // TestFenceTransaction lets programs append to both arrays of a group, and to one of
@@ -81,7 +81,7 @@ func TestFenceTransaction(t *testing.T) {
 // crashing is a store with locks whose program crashes at one operation: before it, or
 // after it so that only the answer is lost. The crash frees its lock.
 type crashing struct {
-	*memstore.Store
+	memtest.Store
 	mu      *sync.Mutex // guards what follows
 	left    int         // operations until the crash
 	after   bool        // it crashes after the operation
@@ -149,7 +149,7 @@ func TestLockTransaction(t *testing.T) {
 	points := 0
 	for _, m := range []crashing{{}, {after: true}, {revives: true}, {after: true, revives: true}} {
 		for n := 1; ; n++ {
-			m.Store, m.left, m.dead = memstore.New(), -1, false
+			m.Store, m.left, m.dead = memtest.New(), -1, false
 			was, err := setPair(m.Store)
 			if err != nil {
 				t.Fatal(err)

@@ -303,7 +303,7 @@ func appendInChild(args []string) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer store.Close(s)
 	writer, err := strconv.Atoi(args[1])
 	if err != nil {
 		return err

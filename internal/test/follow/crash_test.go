@@ -17,13 +17,13 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // changes are the ways in which the array that is followed changes. The last one is none:
@@ -87,7 +87,7 @@ type stopping struct {
 // newStopping prepares the store of the array that follows.
 func newStopping(t *testing.T, change func(context.Context, *zarr.Array) error, to store.Store) *stopping {
 	t.Helper()
-	s := &stopping{source: sourceIn(t, memstore.New())}
+	s := &stopping{source: sourceIn(t, memtest.New())}
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -214,7 +214,7 @@ func TestInterrupted(t *testing.T) {
 	for name, change := range changes {
 		for _, lost := range []bool{false, true} {
 			for k := int64(0); ; k++ {
-				left := memstore.New()
+				left := memtest.New()
 				s := newStopping(t, change, fixture.Conditional(left))
 				h, stopped := fixture.StopAt(k, lost)
 				err := follow(s.source, stepping.Conditional(left, h))
@@ -242,7 +242,7 @@ func TestUndone(t *testing.T) {
 	}
 	for n := int64(0); ; n++ {
 		disk := vfs.NewDisk()
-		a := sourceIn(t, memstore.New())
+		a := sourceIn(t, memtest.New())
 		must(zarr.Write(t.Context(), a, selection.Box{{0, 4}, {0, 2}}, make([]float32, 8)))
 		must(follow(a, fixture.FileStore(disk)))
 		must(zarr.Write(t.Context(), a, selection.Box{{0, 4}, {0, 2}}, []float32{1, 2, 3, 4, 5, 6, 7, 8}))

@@ -15,11 +15,11 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // slowly is a store whose listings are no snapshots: each entry is as it is when the
@@ -59,7 +59,7 @@ func TestMoment(t *testing.T) {
 	const chunks = 4
 	ctx := t.Context()
 	for seed := range uint64(fixture.Soaked(t, 150, 3000)) {
-		inner, to := memstore.New(), memstore.New()
+		inner, to := memtest.New(), memtest.New()
 		a, err := zarr.At(inner, "a").CreateArray(ctx, zarr.Spec{
 			Type: dtype.Float32, Shape: []int64{chunks}, Codecs: fixture.Plain(), Chunks: grid.Chunks(1),
 		}, nil)
@@ -133,8 +133,8 @@ func checkMoment(t *testing.T, seed uint64, to store.Store) []float32 {
 // TestFillStays changes an array of fill values, of which no chunk is stored. A reader of
 // it must not find the chunks of a later grid.
 func TestFillStays(t *testing.T) {
-	ctx, to := t.Context(), memstore.New()
-	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{
+	ctx, to := t.Context(), memtest.New()
+	a, err := zarr.At(memtest.New(), "a").CreateArray(ctx, zarr.Spec{
 		Type: dtype.Float32, Shape: []int64{1, 1}, Codecs: fixture.Plain(), Chunks: grid.Chunks(1, 1),
 	}, nil)
 	if err == nil {

@@ -21,12 +21,12 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // machine is a store without locks, as one machine sees it: claims that it has not made
@@ -78,7 +78,7 @@ func TestRivals(t *testing.T) {
 		}
 		for second, more := range later {
 			for k := int64(0); ; k++ {
-				to := memstore.New()
+				to := memtest.New()
 				s := newStopping(t, change, newMachine(to, stepping.Hooks{}))
 				var n atomic.Int64
 				h := stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
@@ -116,7 +116,7 @@ func TestRivals(t *testing.T) {
 
 // checkEither checks that an array follows a source in one of its states, and then in the
 // last one.
-func checkEither(t *testing.T, where string, s *stopping, to *memstore.Store) {
+func checkEither(t *testing.T, where string, s *stopping, to memtest.Store) {
 	t.Helper()
 	want, err := all(t.Context(), s.source)
 	if err != nil {
@@ -184,7 +184,7 @@ func testReturn(t *testing.T, other float32) {
 	}
 	// A read may take several requests.
 	for k, width := int64(1), int64(1); width < 4; k++ {
-		inner, to := memstore.New(), memstore.New()
+		inner, to := memtest.New(), memtest.New()
 		a, err := zarr.At(inner, "a").CreateArray(ctx, zarr.Spec{
 			Type: dtype.Float32, Shape: []int64{4}, Codecs: fixture.Plain(), Chunks: grid.Chunks(1),
 		}, nil)
@@ -228,7 +228,7 @@ func testReturn(t *testing.T, other float32) {
 // chunk if nothing has changed, and each chunk that is new or has changed once or twice.
 func TestRequests(t *testing.T) {
 	ctx := t.Context()
-	inner, to := memstore.New(), memstore.New()
+	inner, to := memtest.New(), memtest.New()
 	a := sourceIn(t, inner)
 	var chunks, lists atomic.Int64
 	h := stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
@@ -278,11 +278,11 @@ func TestFormat2(t *testing.T) {
 	ctx, to := t.Context(), fixture.FileStore(vfs.NewDisk())
 	spec := fixture.AsV2(zarr.Spec{Type: dtype.Float32, // "<f4": a letter that JSON may escape
 		Shape: []int64{4, 3}, Chunks: grid.Chunks(2, 3)})
-	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, spec, &zarr.CreateOptions{Format: 2})
+	a, err := zarr.At(memtest.New(), "a").CreateArray(ctx, spec, &zarr.CreateOptions{Format: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	place := &rechunk.Options{Into: zarr.At(newMachine(memstore.New(), stepping.Hooks{}), "b")}
+	place := &rechunk.Options{Into: zarr.At(newMachine(memtest.New(), stepping.Hooks{}), "b")}
 	if _, err := rechunk.Follow(ctx, a, rechunk.Rechunking{}, place); !errors.Is(err, zarr.ErrUnsupported) {
 		t.Errorf("without locks: %v", err)
 	}
@@ -328,8 +328,8 @@ func origins(t *testing.T, s store.Store) (list []string) {
 
 // TestProgress checks that the progress of each call ends with all chunks.
 func TestProgress(t *testing.T) {
-	ctx, to := t.Context(), memstore.New()
-	a := sourceIn(t, memstore.New())
+	ctx, to := t.Context(), memtest.New()
+	a := sourceIn(t, memtest.New())
 	for _, name := range []string{"", "append", "write"} {
 		if change := changes[name]; change != nil {
 			if err := change(ctx, a); err != nil {

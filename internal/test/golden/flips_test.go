@@ -14,9 +14,9 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // checksums are the codecs that guard every byte of a chunk if they are last in the
@@ -76,9 +76,9 @@ type flipped struct {
 
 func newFlipped(t *testing.T, files map[store.Key][]byte, path string) *flipped {
 	t.Helper()
-	s := memstore.New()
+	s := memtest.New()
 	for key, data := range files {
-		fixture.Must(s.Write(t.Context(), store.Put(key, data), store.Flush))
+		fixture.Must(store.Write(t.Context(), s, store.Put(key, data), store.Flush))
 	}
 	f := &flipped{name: path, store: &fixture.Rotten{ObjectStore: stepping.Conditional(s, stepping.Hooks{})}, files: files}
 	a, err := zarr.At(f.store, path).OpenArray(t.Context(), nil)

@@ -34,7 +34,7 @@ func TestOlderForms(t *testing.T) {
 			ctx, s := t.Context(), memstore.New()
 			put := func(key, value string) {
 				t.Helper()
-				if _, err := s.Write(ctx, store.Put(store.MustKey(key), []byte(value)), store.Sync); err != nil {
+				if _, err := store.Write(ctx, s, store.Put(store.MustKey(key), []byte(value)), store.Sync); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -83,7 +83,7 @@ func TestBounded(t *testing.T) {
 	if err := zarr.Write(ctx, a, nil, []int8{1, 2, 3, 4, 5}); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := s.Stat(ctx, store.MustKey("a/c/1")); err != nil || info.Size != 2 {
+	if info, err := store.Stat(ctx, s, store.MustKey("a/c/1")); err != nil || info.Size != 2 {
 		t.Errorf("the last chunk has %d bytes, want 2 (%v)", info.Size, err)
 	}
 	if err := zarr.Append(ctx, a, 0, []int8{6}, nil); err == nil || !strings.Contains(err.Error(), "unlock") {
@@ -119,7 +119,7 @@ func TestEncodedShapes(t *testing.T) {
 	if err := zarr.Write(ctx, a, nil, want); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := s.Stat(ctx, store.MustKey("a/c/1")); err != nil || info.Size != 3 {
+	if info, err := store.Stat(ctx, s, store.MustKey("a/c/1")); err != nil || info.Size != 3 {
 		t.Errorf("a chunk of 2 elements has %d bytes, want 3 (%v)", info.Size, err)
 	}
 	if err := zarr.Append(ctx, a, 0, []int8{11, 12, 13, 14}, nil); err != nil {

@@ -22,10 +22,10 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // drawnArray is an array of int16 that is about to grow along an axis.
@@ -121,7 +121,7 @@ func (d drawnArray) planes(n int64) []int64 {
 // TestAppendFromItself appends an array to itself, box by box, so that its last chunk is
 // filled up and written again. Readers see the old elements unchanged.
 func TestAppendFromItself(t *testing.T) {
-	ctx, h := t.Context(), zarr.At(memstore.New(), "")
+	ctx, h := t.Context(), zarr.At(memtest.New(), "")
 	for name, cut := range map[string]grid.Cut{"regular": grid.Every(64), "listed": grid.Edges(64, 64)} {
 		spec := zarr.Spec{Shape: []int64{100, 3}, Type: dtype.Int32, Chunks: []grid.Cut{cut, grid.Every(2)}}
 		a := fixture.Must(h.At(name).CreateArray(ctx, spec, nil))
@@ -156,7 +156,7 @@ func TestAppendFromIsAppend(t *testing.T) {
 			Budget:      rapid.SampledFrom([]int64{0, 1, 40, 400}).Draw(t, "budget"),
 			Concurrency: rapid.IntRange(1, 3).Draw(t, "concurrency"),
 		}}
-		one, two := memstore.New(), memstore.New()
+		one, two := memtest.New(), memtest.New()
 		a, b := d.create(t, one, nil, first), d.create(t, two, opt, first)
 		for range rapid.IntRange(1, 3).Draw(t, "appends") {
 			shape := d.planes(rapid.Int64Range(0, 9).Draw(t, "planes"))
@@ -176,7 +176,7 @@ func TestAppendFromIsAppend(t *testing.T) {
 // TestGroupAppendFrom appends to two arrays of a group in one transaction, one from
 // memory and one from a source.
 func TestGroupAppendFrom(t *testing.T) {
-	ctx, h := t.Context(), zarr.At(memstore.New(), "")
+	ctx, h := t.Context(), zarr.At(memtest.New(), "")
 	g, err := h.At("g").CreateGroup(ctx, nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -185,6 +185,9 @@ func TestGroupAppendFrom(t *testing.T) {
 		if _, err := g.At(path).CreateArray(ctx, spec, nil); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := g.Append(ctx); err != nil {
+		t.Errorf("nothing to append: %v", err)
 	}
 	data := fixture.Numbers(1, 6)
 	src := zarr.SourceAt(bytes.NewReader(fixture.Int32Bytes(data)), 6)
@@ -237,7 +240,7 @@ func TestAppendFromRefused(t *testing.T) {
 		{"expected", dtype.Int32, &zarr.Source{Shape: []int64{2, 4}, Read: never}, 0, &zarr.AppendOptions{Expect: []int64{9, 4}}, zarr.ErrConflict, "expected"},
 		{"text", fixture.Must(dtype.Parse("string", nil)), &zarr.Source{Shape: []int64{2, 4}, Read: never}, 0, nil, zarr.ErrInvalidArgument, "use Append"},
 	} {
-		s := memstore.New()
+		s := memtest.New()
 		a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{Shape: []int64{3, 4}, Type: c.typ, Chunks: grid.Chunks(2, 2)}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -255,7 +258,7 @@ func TestAppendFromRefused(t *testing.T) {
 // TestExpectBeforeData appends data that do not fit to a group whose arrays have grown
 // already: that is what the error says.
 func TestExpectBeforeData(t *testing.T) {
-	ctx, s := t.Context(), memstore.New()
+	ctx, s := t.Context(), memtest.New()
 	g, err := zarr.At(s, "").CreateGroup(ctx, nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -278,7 +281,7 @@ func TestExpectBeforeData(t *testing.T) {
 // TestAppendFromNothing appends no planes, and planes without elements.
 func TestAppendFromNothing(t *testing.T) {
 	ctx := t.Context()
-	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{
+	a, err := zarr.At(memtest.New(), "a").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{3, 0}, Type: dtype.Int32, Chunks: grid.Chunks(2, 2)}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -321,7 +324,7 @@ func TestAppendFromBroken(t *testing.T) {
 			if broken == nil || broken == io.EOF {
 				want = io.ErrUnexpectedEOF
 			}
-			s := memstore.New()
+			s := memtest.New()
 			spec := zarr.Spec{Shape: []int64{5, 4}, Type: dtype.Int32, Chunks: grid.Chunks(3, 2)}
 			a, err := zarr.At(s, "a").CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{Budget: 1}})
 			if err == nil {
@@ -358,7 +361,7 @@ func TestAppendFromBroken(t *testing.T) {
 // both appends.
 func TestAppendFromConflict(t *testing.T) {
 	for name, spec := range map[string]zarr.Spec{"listed": fixture.Edges(2, 3), "regular": fixture.Every(5, 4), "beyond": fixture.Within(fixture.Edges(2, 9), 5)} {
-		ctx, s := t.Context(), stepping.Conditional(memstore.New(), stepping.Hooks{})
+		ctx, s := t.Context(), stepping.Conditional(memtest.New(), stepping.Hooks{})
 		a, err := zarr.At(&fixture.Program{ObjectStore: s}, "a").CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{Budget: 1}})
 		if err != nil {
 			t.Fatal(err)
@@ -396,7 +399,7 @@ func TestAppendFromConflict(t *testing.T) {
 // itself.
 func TestAppendFromAnother(t *testing.T) {
 	ctx := t.Context()
-	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, fixture.Plane(), &zarr.CreateOptions{Options: zarr.Options{Budget: 1}})
+	a, err := zarr.At(memtest.New(), "a").CreateArray(ctx, fixture.Plane(), &zarr.CreateOptions{Options: zarr.Options{Budget: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -424,7 +427,7 @@ func TestAppendFromMemory(t *testing.T) {
 		ctx := t.Context()
 		spec := zarr.Spec{Shape: slices.Clone(shape), Type: dtype.Int32, Chunks: grid.Chunks(64, 64, 64)}
 		spec.Shape[axis] = 0
-		a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{Budget: budget, Concurrency: 2}})
+		a, err := zarr.At(memtest.New(), "a").CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{Budget: budget, Concurrency: 2}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -453,7 +456,7 @@ func TestNamesOfAxes(t *testing.T) {
 		names []string
 		fits  bool
 	}{{nil, true}, {[]string{"t", "y"}, true}, {[]string{"", "y"}, true}, {[]string{"y", "t"}, false}, {[]string{"t", "x"}, false}} {
-		s := memstore.New()
+		s := memtest.New()
 		if _, err := zarr.At(s, "").CreateGroup(t.Context(), nil, nil); err != nil {
 			t.Fatal(err)
 		}

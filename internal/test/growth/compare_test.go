@@ -17,9 +17,9 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // endless returns a context that ends before a call could request every chunk.
@@ -36,7 +36,7 @@ func empty(t interface {
 }, fill string, shape []int64, cuts ...grid.Cut) *zarr.Array {
 	t.Helper()
 	spec := zarr.Spec{Shape: shape, Type: dtype.Int32, Chunks: cuts, FillValue: zarr.FillJSON(fill)}
-	a, err := zarr.At(memstore.New(), "").CreateArray(context.Background(), spec, nil)
+	a, err := zarr.At(memtest.New(), "").CreateArray(context.Background(), spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestCompareSparse(t *testing.T) {
 }
 
 // unlisted is a store that cannot list.
-type unlisted struct{ s *memstore.Store }
+type unlisted struct{ s memtest.Store }
 
 func (u unlisted) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	return u.s.Get(ctx, key, q, dst)
@@ -147,7 +147,7 @@ func (u unlisted) Get(ctx context.Context, key store.Key, q store.Request, dst [
 // TestHugeUnlisted checks that arrays with too many chunks are refused if the store
 // cannot list them.
 func TestHugeUnlisted(t *testing.T) {
-	ctx, s := endless(t), memstore.New()
+	ctx, s := endless(t), memtest.New()
 	spec := zarr.Spec{Shape: []int64{quintillion}, Type: dtype.Int32, Chunks: grid.Chunks(1)}
 	if _, err := zarr.At(s, "").CreateArray(ctx, spec, nil); err != nil {
 		t.Fatal(err)

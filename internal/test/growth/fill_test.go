@@ -13,9 +13,9 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memstore"
 )
 
 // chunksStored counts the stored chunks of an array.
@@ -68,7 +68,7 @@ func TestFillHuge(t *testing.T) {
 func TestFillHugeUnlocked(t *testing.T) {
 	ctx := endless(t)
 	spec := zarr.Spec{Shape: []int64{1e9 - 1, 1e9 - 1}, Type: dtype.Int32, Chunks: grid.Chunks(2, 2)}
-	s := stepping.Conditional(memstore.New(), stepping.Hooks{})
+	s := stepping.Conditional(memtest.New(), stepping.Hooks{})
 	a, err := zarr.At(s, "").CreateArray(ctx, spec, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -10,9 +10,9 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memstore"
 )
 
 // TestLateAppend stops an append in a store without locks after it has read the document.
@@ -38,7 +38,7 @@ func TestLateAppend(t *testing.T) {
 		"chunk": func(a *zarr.Array) error { return a.WriteChunk(context.Background(), []int64{3}, make([]byte, 8)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
+			inner := stepping.Conditional(memtest.New(), stepping.Hooks{})
 			other, err := zarr.At(&fixture.Program{ObjectStore: inner}, "a").CreateArray(t.Context(), fixture.Every(6, 2), nil)
 			if err == nil {
 				err = zarr.Write(t.Context(), other, nil, fixture.Numbers(1, 6))
@@ -76,7 +76,7 @@ func TestLateAppend(t *testing.T) {
 // TestSparse writes fill values where nothing is stored, in a store without locks. No
 // chunk is stored for them.
 func TestSparse(t *testing.T) {
-	s := stepping.Conditional(memstore.New(), stepping.Hooks{})
+	s := stepping.Conditional(memtest.New(), stepping.Hooks{})
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), fixture.Every(16, 2), nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, append([]int32{1}, make([]int32, 15)...))

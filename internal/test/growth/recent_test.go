@@ -14,8 +14,8 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
-	"varve.dev/zarr/store/memstore"
 )
 
 // recorded is a store of conditional writes that records its requests.
@@ -27,7 +27,7 @@ type recorded struct {
 
 func newRecorded() *recorded {
 	r := new(recorded)
-	r.ObjectStore = stepping.Conditional(memstore.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
+	r.ObjectStore = stepping.Conditional(memtest.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.requests = append(r.requests, op.String())
@@ -163,7 +163,7 @@ func TestRecentReserved(t *testing.T) {
 
 // slow returns a store without locks that takes as long as *late for every request.
 func slow(late *time.Duration) stepping.ObjectStore {
-	return stepping.Conditional(memstore.New(), stepping.Hooks{Before: func(context.Context, stepping.Op) error {
+	return stepping.Conditional(memtest.New(), stepping.Hooks{Before: func(context.Context, stepping.Op) error {
 		time.Sleep(*late)
 		return nil
 	}})

@@ -14,17 +14,17 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // TestReserve fills the parts of a reservation from two programs, in stores with and
 // without locks. Nothing is visible before the reservation is published.
 func TestReserve(t *testing.T) {
-	locked := memstore.New()
-	for name, s := range map[string]store.Store{"locks": locked, "conditions": stepping.Conditional(memstore.New(), stepping.Hooks{})} {
+	locked := memtest.New()
+	for name, s := range map[string]store.Store{"locks": locked, "conditions": stepping.Conditional(memtest.New(), stepping.Hooks{})} {
 		for path, cut := range map[string]grid.Cut{"listed": grid.Edges(2, 1), "regular": grid.Every(3)} {
 			ctx, path := t.Context(), name+"/"+path
 			a, err := zarr.At(s, path).CreateArray(ctx, zarr.Spec{Shape: []int64{3}, Type: dtype.Int8, Chunks: []grid.Cut{cut}}, nil)
@@ -90,7 +90,7 @@ func TestReserve(t *testing.T) {
 // TestCancelReservation cancels a reservation: its edges are removed, and its elements
 // never become visible.
 func TestCancelReservation(t *testing.T) {
-	ctx, s := t.Context(), memstore.New()
+	ctx, s := t.Context(), memtest.New()
 	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Int8, Chunks: []grid.Cut{grid.Edges(2, 1)}}
 	a, err := zarr.At(s, "a").CreateArray(ctx, spec, nil)
 	if err != nil {
@@ -131,7 +131,7 @@ func TestCancelReservation(t *testing.T) {
 // TestReserveLeftovers puts chunks of other writers under the keys of an unwritten part,
 // before the reservation and after it. They never become visible.
 func TestReserveLeftovers(t *testing.T) {
-	for name, s := range map[string]store.Store{"locks": memstore.New(), "conditions": stepping.Conditional(memstore.New(), stepping.Hooks{})} {
+	for name, s := range map[string]store.Store{"locks": memtest.New(), "conditions": stepping.Conditional(memtest.New(), stepping.Hooks{})} {
 		ctx := t.Context()
 		spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Int8, Chunks: []grid.Cut{grid.Edges(2, 1)}, Codecs: fixture.Plain()}
 		a, err := zarr.At(s, "a").CreateArray(ctx, spec, nil)
@@ -165,7 +165,7 @@ func TestReserveLeftovers(t *testing.T) {
 // TestReservedArray checks that changes of a reserved array are refused with an error
 // that names the holder, and that a second Cancel is a conflict.
 func TestReservedArray(t *testing.T) {
-	ctx, h := t.Context(), zarr.At(memstore.New(), "")
+	ctx, h := t.Context(), zarr.At(memtest.New(), "")
 	a, err := h.At("g/a").CreateArray(ctx, fixture.Edges(2), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestReservedArray(t *testing.T) {
 // TestCancelKeepsOtherAxes checks that cancelling removes only the reserved room, even
 // if another program ignored the reservation and grew another axis.
 func TestCancelKeepsOtherAxes(t *testing.T) {
-	ctx, s := t.Context(), memstore.New()
+	ctx, s := t.Context(), memtest.New()
 	spec := zarr.Spec{Shape: []int64{4, 2}, Type: dtype.Int8, Chunks: []grid.Cut{grid.Edges(4), grid.Edges(2, 3, 4)}}
 	a, err := zarr.At(s, "a").CreateArray(ctx, spec, nil)
 	if err != nil {
@@ -237,7 +237,7 @@ func TestCancelKeepsOtherAxes(t *testing.T) {
 // TestReadBeyond reads elements that another program has appended since the array was
 // opened.
 func TestReadBeyond(t *testing.T) {
-	ctx, h := t.Context(), zarr.At(memstore.New(), "")
+	ctx, h := t.Context(), zarr.At(memtest.New(), "")
 	a, err := h.At("a").CreateArray(ctx, fixture.Edges(4), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -261,7 +261,7 @@ func TestReadBeyond(t *testing.T) {
 // different lengths.
 func TestGroupAppendDimensions(t *testing.T) {
 	ctx := t.Context()
-	g, err := zarr.At(memstore.New(), "g").CreateGroup(ctx, nil, nil)
+	g, err := zarr.At(memtest.New(), "g").CreateGroup(ctx, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +285,7 @@ func TestGroupAppendDimensions(t *testing.T) {
 // its group. This is refused with an error that names the holder, until the reservation
 // is cancelled.
 func TestRemoveReserved(t *testing.T) {
-	for name, s := range map[string]store.Store{"locks": memstore.New(), "conditions": stepping.Conditional(memstore.New(), stepping.Hooks{})} {
+	for name, s := range map[string]store.Store{"locks": memtest.New(), "conditions": stepping.Conditional(memtest.New(), stepping.Hooks{})} {
 		t.Run(name, func(t *testing.T) {
 			ctx, h, write := t.Context(), zarr.At(s, ""), &zarr.Options{Write: true}
 			if _, err := h.At("g").CreateGroup(ctx, nil, nil); err != nil {

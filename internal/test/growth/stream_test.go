@@ -20,10 +20,10 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/observed"
 )
 
@@ -193,7 +193,7 @@ func TestStreamGrowth(t *testing.T) {
 		{"from nothing", fixture.Within(listedStack(8), 0, 4, 6), zarr.StreamOptions{}, []int32{3}, "[8]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s, total := memstore.New(), int32(tt.spec.Shape[0])
+			s, total := memtest.New(), int32(tt.spec.Shape[0])
 			_, stream := streaming(t, s, tt.spec, &tt.opt)
 			for i, n := range tt.planes {
 				total += n
@@ -219,7 +219,7 @@ func TestStreamGrowth(t *testing.T) {
 // TestStreamLastChunk closes a stream whose last shard would not consist of whole inner
 // chunks. This is refused, and no elements are lost.
 func TestStreamLastChunk(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	_, stream := streaming(t, s, listedStack(8), nil)
 	feed(t, stream, 11, 4)
 	wantNumbers(t, s, 16)
@@ -263,7 +263,7 @@ func TestStreamRefused(t *testing.T) {
 		{"no room for a chunk", fixture.Within(stack(), 1<<63-2, 4, 6), 0, zarr.StreamOptions{}, zarr.ErrOverflow, "overflow", []string{"axis 0"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, tt.spec, nil)
+			a, err := zarr.At(memtest.New(), "a").CreateArray(ctx, tt.spec, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -271,7 +271,7 @@ func TestStreamRefused(t *testing.T) {
 			fixture.Expect(t, err, tt.target, tt.kind, tt.words...)
 		})
 	}
-	s := memstore.New()
+	s := memtest.New()
 	a, stream := streaming(t, s, stack(), nil)
 	fixture.Expect(t, zarr.WritePlanes(ctx, stream, make([]int32, planeLen+1)), zarr.ErrInvalidArgument, "invalid-argument", "100 bytes", "96 bytes")
 	fixture.Expect(t, zarr.WritePlanes(ctx, stream, make([]int16, planeLen)), zarr.ErrInvalidArgument, "invalid-argument", "int32", "int16")
@@ -319,7 +319,7 @@ func TestStreamConflict(t *testing.T) {
 		}, "replaced"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			ctx, s := t.Context(), memstore.New()
+			ctx, s := t.Context(), memtest.New()
 			a, stream := streaming(t, s, stack(), nil)
 			feed(t, stream, 7, 1)
 			if err := tt.do(ctx, s, a); err != nil {
@@ -347,7 +347,7 @@ func TestStreamRetry(t *testing.T) {
 	broken := errors.New("broken")
 	for n := 0; ; n++ {
 		var operation atomic.Int64
-		s := memstore.New()
+		s := memtest.New()
 		operation.Store(-1000)
 		hooks := stepping.Hooks{Before: func(context.Context, stepping.Op) error {
 			if operation.Add(1)-1 == int64(n) {
@@ -395,7 +395,7 @@ func TestStreamInnerGrid(t *testing.T) {
 		for _, strategy := range []codec.Strategy{codec.Rewrite, codec.Append} {
 			spec.Type = dtype.Int32
 			opt := zarr.Options{Write: true, Experimental: zarr.Experimental{InnerChunks: true}, Shards: zarr.Shards{Strategy: strategy}}
-			a, err := zarr.At(memstore.New(), "a").CreateArray(t.Context(), spec, &zarr.CreateOptions{Options: opt})
+			a, err := zarr.At(memtest.New(), "a").CreateArray(t.Context(), spec, &zarr.CreateOptions{Options: opt})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -422,8 +422,8 @@ func TestStreamInnerGrid(t *testing.T) {
 func TestConcurrentStreams(t *testing.T) {
 	const writers, batches, rows = 4, 12, 3
 	for name, open := range map[string]func() store.Store{
-		"with locks": func() store.Store { return memstore.New() },
-		"without":    func() store.Store { return stepping.Conditional(memstore.New(), stepping.Hooks{}) },
+		"with locks": func() store.Store { return memtest.New() },
+		"without":    func() store.Store { return stepping.Conditional(memtest.New(), stepping.Hooks{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open()
@@ -493,7 +493,7 @@ func streamOnce(ctx context.Context, s store.Store, rows []int32) error {
 }
 
 // spaced is a store that takes one write of a key a second.
-type spaced struct{ *memstore.Store }
+type spaced struct{ memtest.Store }
 
 func (spaced) Traits() store.Traits { return store.Traits{WriteInterval: time.Second} }
 
@@ -508,13 +508,13 @@ func TestStreamInterval(t *testing.T) {
 		opt          zarr.StreamOptions
 		publications int64
 	}{
-		{"no interval", memstore.New(), zarr.StreamOptions{}, 25},
-		{"of the options", memstore.New(), zarr.StreamOptions{Interval: 500 * time.Millisecond}, 6},
-		{"of the store", spaced{memstore.New()}, zarr.StreamOptions{}, 4},
-		{"below wrappers", observed.New(spaced{memstore.New()}, new(observe.Counter)), zarr.StreamOptions{}, 4},
-		{"within chunks", spaced{memstore.New()}, zarr.StreamOptions{Every: 2}, 4},
-		{"none for this stream", spaced{memstore.New()}, zarr.StreamOptions{Interval: -1}, 25},
-		{"beyond the budget", spaced{memstore.New()}, zarr.StreamOptions{Budget: 3 * planeLen * 4}, 9},
+		{"no interval", memtest.New(), zarr.StreamOptions{}, 25},
+		{"of the options", memtest.New(), zarr.StreamOptions{Interval: 500 * time.Millisecond}, 6},
+		{"of the store", spaced{memtest.New()}, zarr.StreamOptions{}, 4},
+		{"below wrappers", observed.New(spaced{memtest.New()}, new(observe.Counter)), zarr.StreamOptions{}, 4},
+		{"within chunks", spaced{memtest.New()}, zarr.StreamOptions{Every: 2}, 4},
+		{"none for this stream", spaced{memtest.New()}, zarr.StreamOptions{Interval: -1}, 25},
+		{"beyond the budget", spaced{memtest.New()}, zarr.StreamOptions{Budget: 3 * planeLen * 4}, 9},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

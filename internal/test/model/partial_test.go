@@ -20,15 +20,15 @@ import (
 	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // meter is a store that counts the reads and their bytes.
 type meter struct {
-	*memstore.Store
+	memtest.Store
 	reads, bytes atomic.Int64
 }
 
@@ -80,11 +80,11 @@ func largeArray(t testing.TB, s store.Store, codecs ...metadata.Extension) *zarr
 // TestPartsOfChunks reads parts of large chunks without the rest. The elements equal
 // those of reading everything.
 func TestPartsOfChunks(t *testing.T) {
-	near, far := &meter{Store: memstore.New()}, afar{&meter{Store: memstore.New()}}
+	near, far := &meter{Store: memtest.New()}, afar{&meter{Store: memtest.New()}}
 	for name, a := range map[string]*zarr.Array{
-		"little":     largeArray(t, &meter{Store: memstore.New()}, codec.Bytes("little")),
-		"big":        largeArray(t, &meter{Store: memstore.New()}, codec.Bytes("big")),
-		"transposed": largeArray(t, &meter{Store: memstore.New()}, codec.Transpose(1, 0), codec.Bytes("big")),
+		"little":     largeArray(t, &meter{Store: memtest.New()}, codec.Bytes("little")),
+		"big":        largeArray(t, &meter{Store: memtest.New()}, codec.Bytes("big")),
+		"transposed": largeArray(t, &meter{Store: memtest.New()}, codec.Transpose(1, 0), codec.Bytes("big")),
 		"long":       longArray(t, near),
 		"long, far":  longArray(t, far),
 	} {
@@ -155,7 +155,7 @@ func TestPartsCostWhatTheyTouch(t *testing.T) {
 		{"points", true, selection.Points{selection.Coords(59, 0, 0, 1), selection.Coords(5, 5, 6, 6)}, 3, 20_000, 2, 42_000},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := &meter{Store: memstore.New()}
+			m := &meter{Store: memtest.New()}
 			count := func(s store.Store, reads, most int64) {
 				var a *zarr.Array
 				if tt.long {
@@ -173,7 +173,7 @@ func TestPartsCostWhatTheyTouch(t *testing.T) {
 				}
 			}
 			count(m, tt.near, tt.nearBytes)
-			m.Store = memstore.New()
+			m.Store = memtest.New()
 			count(afar{m}, tt.remote, tt.remoteBytes)
 		})
 	}
@@ -184,7 +184,7 @@ func TestPartsCostWhatTheyTouch(t *testing.T) {
 func TestConcurrentFarSpans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
-		m := memstore.New()
+		m := memtest.New()
 		longArray(t, m)
 		s := &slow{Store: afar{&meter{Store: m}}}
 		a, err := zarr.At(s, "").OpenArray(ctx, nil)
@@ -239,7 +239,7 @@ func longArray(t testing.TB, s store.Store) *zarr.Array {
 // chunks.
 func TestHugeChunk(t *testing.T) {
 	ctx := context.Background()
-	s := memstore.New()
+	s := memtest.New()
 	largeArray(t, s, codec.Bytes("little"))
 	a, err := zarr.At(s, "").OpenArray(ctx, &zarr.Options{Limits: zarr.Limits{Chunk: 100_000}})
 	if err != nil {

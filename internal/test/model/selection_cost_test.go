@@ -18,9 +18,9 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memstore"
 )
 
 // TestPickedPartsOfChunks is [TestPartsOfChunks] for lists and points.
@@ -34,7 +34,7 @@ func TestPickedPartsOfChunks(t *testing.T) {
 		"blosc transposed": {codec.Transpose(1, 0), codec.Bytes("little"), codec.Blosc(codec.BloscOptions{Level: 1, Element: 2, Block: 4096}), codec.CRC32C()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := largeArray(t, memstore.New(), codecs...)
+			a := largeArray(t, memtest.New(), codecs...)
 			whole := fixture.Must(zarr.Read[int16](ctx, a, nil))
 			m := &fixture.Model{Shape: whole.Shape, Size: 2, Data: bytesOf(whole.Data)}
 			rapid.Check(t, func(t *rapid.T) {
@@ -65,7 +65,7 @@ func TestPickedPartsOfChunks(t *testing.T) {
 // of 420 kB.
 func TestPointsCostWhatTheyTouch(t *testing.T) {
 	ctx := context.Background()
-	m := &meter{Store: memstore.New()}
+	m := &meter{Store: memtest.New()}
 	a := largeArray(t, m, codec.Bytes("little"))
 	for _, tt := range []struct {
 		name        string
@@ -99,7 +99,7 @@ func TestSparsePoints(t *testing.T) {
 	racing.Skip(t)
 	ctx := context.Background()
 	const n, side = 100_000, 2000 // 10^6 chunks of 2×2
-	s := &fixture.Noted{Store: memstore.New()}
+	s := &fixture.Noted{Store: memtest.New()}
 	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{side, side}, Type: dtype.Int32, Chunks: grid.Chunks(2, 2), Codecs: fixture.Plain(),
 		FillValue: zarr.FillJSON("-1"),
@@ -148,7 +148,7 @@ func TestSparsePoints(t *testing.T) {
 // shards: the index, and the inner chunks with selected elements.
 func TestShardedPoints(t *testing.T) {
 	ctx := context.Background()
-	m := &meter{Store: memstore.New()}
+	m := &meter{Store: memtest.New()}
 	a, err := zarr.At(m, "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{1024, 1024}, Type: dtype.Uint8, Chunks: grid.Chunks(1024, 1024),
 		InnerChunks: grid.Chunks(64, 64), Codecs: []metadata.Extension{codec.Bytes("")},
@@ -209,7 +209,7 @@ func TestCoveredChunks(t *testing.T) {
 			"backwards": selection.Basic{selection.Stepped(selection.Open, selection.Open, -1)},
 		} {
 			t.Run(name+" "+kind, func(t *testing.T) {
-				s := &fixture.Noted{Store: memstore.New()}
+				s := &fixture.Noted{Store: memtest.New()}
 				a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{
 					Shape: []int64{6, 4}, Type: dtype.Uint8, Chunks: grid.Chunks(3, 4), InnerChunks: inner,
 				}, nil)

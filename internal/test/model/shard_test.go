@@ -21,10 +21,10 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // TestInnerGrids writes and reads shards whose inner chunks differ in length, as
@@ -45,7 +45,7 @@ func TestInnerGrids(t *testing.T) {
 			spec.InnerChunks = append(spec.InnerChunks, grid.Edges(lengths...))
 		}
 		opt := drawOptions(t)
-		h := zarr.At(memstore.New(), "")
+		h := zarr.At(memtest.New(), "")
 		a, err := h.At("").CreateArray(ctx, spec, &zarr.CreateOptions{Options: opt})
 		if err != nil {
 			t.Fatal(err)
@@ -118,7 +118,7 @@ func TestInner(t *testing.T) {
 		spec := drawSpec(t)
 		rank := len(spec.Shape)
 		spec.Codecs = drawShards(t, rank, drawCodecs(t, spec.Type, rank))
-		a, err := zarr.At(memstore.New(), "").CreateArray(context.Background(), spec, &zarr.CreateOptions{Options: drawOptions(t)})
+		a, err := zarr.At(memtest.New(), "").CreateArray(context.Background(), spec, &zarr.CreateOptions{Options: drawOptions(t)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func TestInner(t *testing.T) {
 // shardedAxis creates an array of int32 along one axis.
 func shardedAxis(t testing.TB, extent int64, shards grid.Cut, inner int64) *zarr.Array {
 	t.Helper()
-	a, err := zarr.At(memstore.New(), "").CreateArray(context.Background(), zarr.Spec{
+	a, err := zarr.At(memtest.New(), "").CreateArray(context.Background(), zarr.Spec{
 		Shape: []int64{extent}, Type: dtype.Int32, Chunks: []grid.Cut{shards}, InnerChunks: grid.Chunks(inner),
 	}, nil)
 	if err != nil {
@@ -272,7 +272,7 @@ func TestRefusedShapes(t *testing.T) {
 func TestRoundUpHidden(t *testing.T) {
 	ctx := context.Background()
 	shards := fixture.Must(codec.Shards(codec.Sharding{Inner: grid.Chunks(10), Codecs: []metadata.Extension{codec.Bytes("little")}}))
-	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{
+	a, err := zarr.At(memtest.New(), "a").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{60}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(60)}, Codecs: []metadata.Extension{shards, codec.Gzip(1)},
 	}, &zarr.CreateOptions{Options: zarr.Options{SingleWriter: true}})
 	if err != nil {
@@ -299,7 +299,7 @@ func TestInnerExtension(t *testing.T) {
 }
 
 // unversioned is a store that reads, writes and lists, but has no conditional writes.
-type unversioned struct{ m *memstore.Store }
+type unversioned struct{ m memtest.Store }
 
 func (u unversioned) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	data, info, err := u.m.Get(ctx, key, q, dst)
@@ -327,7 +327,7 @@ func TestSharedWriters(t *testing.T) {
 	spec := zarr.Spec{
 		Shape: []int64{8}, Type: dtype.Int32, Chunks: grid.Chunks(8), InnerChunks: grid.Chunks(2),
 	}
-	h := zarr.At(unversioned{memstore.New()}, "")
+	h := zarr.At(unversioned{memtest.New()}, "")
 	a, err := h.At("a").CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{SingleWriter: true}})
 	if err != nil {
 		t.Fatal(err)
@@ -347,7 +347,7 @@ func TestSharedWriters(t *testing.T) {
 	if !errors.Is(err, zarr.ErrUnsafeConcurrentWrite) {
 		t.Errorf("%v", err)
 	}
-	for _, s := range []store.Store{memstore.New(), fixture.OpenStore(t, t.TempDir())} {
+	for _, s := range []store.Store{memtest.New(), fixture.OpenStore(t, t.TempDir())} {
 		opt := &zarr.CreateOptions{Options: zarr.Options{SharedWriters: true}}
 		if _, err := zarr.At(s, "a").CreateArray(ctx, spec, opt); err != nil {
 			t.Error(err)

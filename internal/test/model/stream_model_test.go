@@ -16,9 +16,9 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // drawStreamSpec draws an array with at least one axis whose planes have elements. It
@@ -71,9 +71,9 @@ type streamModel struct {
 // them. Exactly the planes that the stream reports are visible.
 func TestStreamModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		var s store.Store = memstore.New()
+		var s store.Store = memtest.New()
 		if rapid.IntRange(0, 3).Draw(rt, "without locks") == 0 {
-			s = stepping.Conditional(memstore.New(), stepping.Hooks{})
+			s = stepping.Conditional(memtest.New(), stepping.Hooks{})
 		}
 		m := &streamModel{h: zarr.At(s, ""), opt: drawOptions(rt)}
 		var spec zarr.Spec

@@ -66,7 +66,7 @@ func TestTextThatLies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := m.Write(t.Context(), store.Put(store.MustKey("text/c/0"), tt.frame), store.Sync); err != nil {
+			if _, err := store.Write(t.Context(), m, store.Put(store.MustKey("text/c/0"), tt.frame), store.Sync); err != nil {
 				t.Fatal(err)
 			}
 			var before, after runtime.MemStats

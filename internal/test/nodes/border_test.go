@@ -13,10 +13,10 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/store/memstore"
 )
 
 // twoHandles opens an array of ten elements in chunks of a hundred twice, as two
@@ -30,7 +30,7 @@ func twoHandles(t *testing.T) (a, b *zarr.Array) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { s.Close() })
+		t.Cleanup(func() { store.Close(s) })
 		h := zarr.At(s, "")
 		if handles == nil {
 			_, err = h.At("a").CreateArray(ctx, zarr.Spec{Shape: []int64{10}, Type: dtype.Int8, Chunks: grid.Chunks(100)}, nil)
@@ -112,7 +112,7 @@ func TestStaleHandles(t *testing.T) {
 
 // blocking is a store in memory whose Stat blocks for one array.
 type blocking struct {
-	*memstore.Store
+	memtest.Store
 	wait chan struct{}
 }
 
@@ -125,13 +125,13 @@ func (b *blocking) Stat(ctx context.Context, key store.Key) (store.Info, error) 
 // same path, does not answer.
 func TestStoresAreIndependent(t *testing.T) {
 	ctx := context.Background()
-	slow := &blocking{memstore.New(), make(chan struct{})}
+	slow := &blocking{memtest.New(), make(chan struct{})}
 	close(slow.wait)
 	a := small(t, slow)
 	slow.wait = make(chan struct{})
 	done := make(chan error)
 	go func() { done <- a.Resize(ctx, []int64{50, 4}, nil) }()
-	b := small(t, memstore.New())
+	b := small(t, memtest.New())
 	if err := b.Resize(ctx, []int64{5, 4}, nil); err != nil {
 		t.Error(err)
 	}
@@ -145,7 +145,7 @@ func TestStoresAreIndependent(t *testing.T) {
 // array.
 func TestOverwriteRefused(t *testing.T) {
 	ctx := context.Background()
-	h := zarr.At(memstore.New(), "")
+	h := zarr.At(memtest.New(), "")
 	fixture.Put(t, h.Store(), "docs/letter.txt", "dear reader")
 	fixture.Put(t, h.Store(), "old/c/0", "chunk")
 	over := &zarr.CreateOptions{Overwrite: true}

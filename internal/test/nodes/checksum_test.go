@@ -68,7 +68,7 @@ func TestChecksumOfOthers(t *testing.T) {
 	ctx, s := t.Context(), memstore.New()
 	document := `{"zarr_format":3,"node_type":"array","shape":[4],"data_type":"int8","chunk_grid":{"name":"regular","configuration":{"chunk_shape":[4]}},
 		"chunk_key_encoding":{"name":"default"},"fill_value":0,"codecs":["bytes",{"name":"zstd","configuration":{"level":2}}]}`
-	if _, err := s.Write(ctx, store.Put(store.MustKey("zarr.json"), []byte(document)), store.Sync); err != nil {
+	if _, err := store.Write(ctx, s, store.Put(store.MustKey("zarr.json"), []byte(document)), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	a := fixture.Must(zarr.At(s, "").OpenArray(ctx, nil))

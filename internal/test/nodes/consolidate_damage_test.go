@@ -13,14 +13,14 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // withArray returns a store with an array of six numbers.
-func withArray(t *testing.T, format int) (*memstore.Store, *zarr.Location) {
+func withArray(t *testing.T, format int) (memtest.Store, *zarr.Location) {
 	t.Helper()
-	s := memstore.New()
+	s := memtest.New()
 	h, spec := zarr.At(s, ""), fixture.Every(6, 4)
 	if format == 2 {
 		spec = fixture.AsV2(spec)

@@ -10,9 +10,9 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // TestConsolidateMeanwhile appends after every request of a consolidation. In the end the
@@ -27,7 +27,7 @@ func TestConsolidateMeanwhile(t *testing.T) {
 // once.
 func TestConsolidateQuiet(t *testing.T) {
 	writes := 0
-	s := stepping.Conditional(memstore.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
+	s := stepping.Conditional(memtest.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		if op.String() == "PutIf g/zarr.json" {
 			writes++
 		}
@@ -52,7 +52,7 @@ func TestConsolidateQuiet(t *testing.T) {
 // there were fewer requests.
 func consolidateMeanwhile(t *testing.T, at int64) (fewer bool) {
 	t.Helper()
-	inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
+	inner := stepping.Conditional(memtest.New(), stepping.Hooks{})
 	g, err := zarr.At(inner, "g").CreateGroup(t.Context(), nil, nil)
 	if err == nil {
 		_, err = g.At("a").CreateArray(t.Context(), fixture.Edges(1), nil)
@@ -100,7 +100,7 @@ func consolidateMeanwhile(t *testing.T, at int64) (fewer bool) {
 // TestConsolidatedMixed appends to arrays of both formats together. The copies of those
 // that have the format of the group follow.
 func TestConsolidatedMixed(t *testing.T) {
-	for name, s := range map[string]store.Store{"locks": memstore.New(), "conditions": stepping.Conditional(memstore.New(), stepping.Hooks{})} {
+	for name, s := range map[string]store.Store{"locks": memtest.New(), "conditions": stepping.Conditional(memtest.New(), stepping.Hooks{})} {
 		g, err := zarr.At(s, "g").CreateGroup(t.Context(), nil, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -111,7 +111,7 @@ func TestConsolidatedMixed(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Only other programs store nodes of format 2 below such a group.
-		other := memstore.New()
+		other := memtest.New()
 		_, err = zarr.At(other, "a").CreateArray(t.Context(), old, nil)
 		document, _, getErr := other.Get(t.Context(), store.MustKey("a/.zarray"), store.Request{}, nil)
 		if err = errors.Join(err, getErr); err == nil {

@@ -220,7 +220,7 @@ func TestDamagedChunks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.Write(ctx, store.Put(key, tt.damage(raw)), store.Sync); err != nil {
+			if _, err := store.Write(ctx, s, store.Put(key, tt.damage(raw)), store.Sync); err != nil {
 				t.Fatal(err)
 			}
 			_, err = zarr.Read[int32](ctx, a, nil)

@@ -13,14 +13,14 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // hiding refuses access to missing values, as object stores do if the user may read them
 // but not list them.
-type hiding struct{ below *memstore.Store }
+type hiding struct{ below memtest.Store }
 
 func (h hiding) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	data, info, err := h.below.Get(ctx, key, q, dst)
@@ -33,7 +33,7 @@ func (h hiding) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 // TestHiddenDocuments opens nodes of both formats where missing documents are refused. A
 // missing chunk stays an error, and so does a missing node.
 func TestHiddenDocuments(t *testing.T) {
-	stores := map[string]*memstore.Store{"three": memstore.New(), "two": memstore.New()}
+	stores := map[string]memtest.Store{"three": memtest.New(), "two": memtest.New()}
 	for name, spec := range map[string]zarr.Spec{"three": fixture.Every(6, 3), "two": fixture.AsV2(fixture.Every(6, 3))} {
 		a, err := zarr.At(stores[name], name).CreateArray(t.Context(), spec, nil)
 		if err == nil {

@@ -32,7 +32,7 @@ func TestLevelsV2(t *testing.T) {
 				if compressor == c.odd {
 					n = 4
 				}
-				if _, err := s.Write(ctx, store.Put(store.MustKey(".zarray"), fmt.Appendf(nil, document, n, compressor)), store.Sync); err != nil {
+				if _, err := store.Write(ctx, s, store.Put(store.MustKey(".zarray"), fmt.Appendf(nil, document, n, compressor)), store.Sync); err != nil {
 					t.Fatal(err)
 				}
 				a, err := zarr.At(s, "").OpenArray(ctx, &zarr.Options{Write: true})

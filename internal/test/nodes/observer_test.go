@@ -17,12 +17,12 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // seenEvents keeps events by operation.
@@ -77,7 +77,7 @@ func TestObserver(t *testing.T) {
 			seen := new(seenEvents)
 			c.spec.Shape, c.spec.Type, c.spec.Chunks = []int64{40}, dtype.Int32, ten
 			opt := &zarr.CreateOptions{Options: zarr.Options{Write: true, Observer: seen}}
-			a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, c.spec, opt)
+			a, err := zarr.At(memtest.New(), "a").CreateArray(ctx, c.spec, opt)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +123,7 @@ func TestObserver(t *testing.T) {
 // once.
 func TestObservedNodes(t *testing.T) {
 	ctx, first, second := t.Context(), new(seenEvents), new(seenEvents)
-	m := memstore.New()
+	m := memtest.New()
 	g, err := zarr.At(m, "").CreateGroup(ctx, nil, &zarr.CreateOptions{Options: zarr.Options{Write: true, Observer: first}})
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func TestObservedNodes(t *testing.T) {
 // TestObservedShard checks the events of a shard of which single inner chunks are read.
 func TestObservedShard(t *testing.T) {
 	ctx, seen := t.Context(), new(seenEvents)
-	s := stepping.Conditional(memstore.New(), stepping.Hooks{}) // every range is one request
+	s := stepping.Conditional(memtest.New(), stepping.Hooks{}) // every range is one request
 	opt := zarr.Options{Write: true, Observer: seen, Shards: zarr.Shards{Gap: -1}}
 	a, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{1 << 20}, Type: dtype.Uint8, Chunks: grid.Chunks(1 << 20), InnerChunks: grid.Chunks(1 << 10),
@@ -197,7 +197,7 @@ func TestObserverTakesNoMemory(t *testing.T) {
 	racing.Skip(t)
 	ctx := t.Context()
 	allocations := func(o observe.Observer) float64 {
-		a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{
+		a, err := zarr.At(memtest.New(), "a").CreateArray(ctx, zarr.Spec{
 			Shape: []int64{1000}, Type: dtype.Uint8, Chunks: grid.Chunks(10),
 		}, &zarr.CreateOptions{Options: zarr.Options{Write: true, Observer: o, Concurrency: 1}})
 		if err != nil {
@@ -222,7 +222,7 @@ func TestObserverTakesNoMemory(t *testing.T) {
 func ExampleOptions_observer() {
 	ctx := context.Background()
 	var c observe.Counter
-	a, err := zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{
+	a, err := zarr.At(memtest.New(), "").CreateArray(ctx, zarr.Spec{
 		Shape: []int64{6}, Type: dtype.Float64, Chunks: []grid.Cut{grid.Edges(1, 2, 3)},
 	}, &zarr.CreateOptions{Options: zarr.Options{Write: true, Observer: &c}})
 	if err != nil {
@@ -248,7 +248,7 @@ func ExampleOptions_log() {
 		}
 		return a
 	}})
-	_, err := zarr.At(memstore.New(), "nothing").Open(ctx, &zarr.Options{Observer: observe.Log(slog.New(handler))})
+	_, err := zarr.At(memtest.New(), "nothing").Open(ctx, &zarr.Options{Observer: observe.Log(slog.New(handler))})
 	fmt.Println(strings.Contains(err.Error(), "no Zarr node here"))
 	// Output:
 	// level=DEBUG msg=get key=nothing/zarr.json bytes=0 outcome=absent

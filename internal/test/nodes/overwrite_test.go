@@ -20,11 +20,11 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/store/memstore"
 )
 
 // patching is a store that patches values in place and does not splice.
@@ -43,7 +43,7 @@ func TestOverwriteAgainstWhole(t *testing.T) {
 	n := 0
 	rapid.Check(t, func(t *rapid.T) {
 		var s store.Store
-		m := memstore.New()
+		m := memtest.New()
 		switch rapid.IntRange(0, 9).Draw(t, "store") {
 		case 0:
 			n++
@@ -51,7 +51,7 @@ func TestOverwriteAgainstWhole(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer f.Close()
+			defer store.Close(f)
 			s = f
 		case 1, 2, 3:
 			s = patching{m, fixture.Only(m, store.OpPut, store.OpPutIf, store.OpDelete, store.OpDeleteIf, store.OpPatch), m, m}
@@ -293,7 +293,7 @@ func TestHugeChunkRefused(t *testing.T) {
 func TestOverwriteConflict(t *testing.T) {
 	for name, values := range map[string][]int16{"values": {5, 6}, "fill values": {0, 0}} {
 		t.Run(name, func(t *testing.T) {
-			s := &interrupted{Store: memstore.New()}
+			s := &interrupted{Store: memtest.New()}
 			spec := zarr.Spec{Shape: []int64{8}, Type: dtype.Int16, Chunks: grid.Chunks(8), Codecs: []metadata.Extension{codec.Bytes("little")}}
 			a, err := zarr.At(s, "").CreateArray(t.Context(), spec, &zarr.CreateOptions{Options: zarr.Options{Limits: zarr.Limits{Chunk: 16}}})
 			if err == nil {
@@ -330,7 +330,7 @@ func TestOverwriteConflict(t *testing.T) {
 
 // interrupted is a store that calls a function once, after a chunk was opened.
 type interrupted struct {
-	*memstore.Store
+	memtest.Store
 	do func()
 }
 
@@ -358,7 +358,7 @@ func TestCheckInRanges(t *testing.T) {
 		"int8":        {dtype.Int8, []metadata.Extension{codec.Bytes("")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, s, key := t.Context(), memstore.New(), store.MustKey("c/0")
+			ctx, s, key := t.Context(), memtest.New(), store.MustKey("c/0")
 			a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{Shape: []int64{n}, Type: c.typ, Chunks: grid.Chunks(n), Codecs: c.codecs, FillValue: zarr.FillJSON(fillOf(c.typ))}, nil)
 			if err == nil {
 				err = a.WriteBytes(ctx, nil, make([]byte, n))

@@ -12,12 +12,12 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // picky is a store that does not hold every name, as object stores do not hold long ones.
-type picky struct{ *memstore.Store }
+type picky struct{ memtest.Store }
 
 // Traits implements [store.Describer].
 func (picky) Traits() store.Traits { return store.Traits{} }
@@ -51,7 +51,7 @@ func TestCreateChecksKeys(t *testing.T) {
 					return err
 				},
 			} {
-				s := picky{memstore.New()}
+				s := picky{memtest.New()}
 				l := zarr.At(s, "")
 				if _, err := l.At("a").CreateArray(t.Context(), spec, &zarr.CreateOptions{Format: format}); err != nil {
 					t.Fatal(err)

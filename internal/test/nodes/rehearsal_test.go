@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/observed"
 )
@@ -74,7 +75,7 @@ func TestRehearsalOfPart(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer files.Close()
+			defer store.Close(files)
 			counter := new(observe.Counter)
 			h := zarr.At(observed.New(files, counter), "")
 			c.spec.Shape, c.spec.Type, c.spec.Chunks = []int64{2 * n}, dtype.Uint8, grid.Chunks(n)

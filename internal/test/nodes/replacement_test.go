@@ -13,11 +13,11 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // TestWriteToReplaced delays a write until another program has changed its array, and
@@ -78,7 +78,7 @@ func TestWriteToReplaced(t *testing.T) {
 			},
 		} {
 			t.Run(name+"/"+how, func(t *testing.T) {
-				ctx, below := t.Context(), memstore.New()
+				ctx, below := t.Context(), memtest.New()
 				h := zarr.At(below, "")
 				if _, err := h.At("").CreateGroup(ctx, nil, nil); err != nil {
 					t.Fatal(err)
@@ -114,7 +114,7 @@ func TestWriteToReplaced(t *testing.T) {
 func TestWriteToOtherType(t *testing.T) {
 	for name, extent := range map[string]int64{"border": 5, "no border": 4} {
 		t.Run(name, func(t *testing.T) {
-			ctx, h := t.Context(), zarr.At(memstore.New(), "")
+			ctx, h := t.Context(), zarr.At(memtest.New(), "")
 			spec := fixture.Every(extent, 2)
 			a, err := h.At("").CreateArray(ctx, spec, nil)
 			if err != nil {
@@ -156,13 +156,13 @@ func TestOverwriteRemains(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := memstore.New()
+			s := memtest.New()
 			a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
 			if err == nil {
 				err = zarr.Write(t.Context(), a, nil, fixture.Numbers(1, 4))
 			}
 			if err == nil {
-				_, err = s.Write(t.Context(), store.Delete(store.MustKey("a/zarr.json")), store.Sync)
+				_, err = store.Write(t.Context(), s, store.Delete(store.MustKey("a/zarr.json")), store.Sync)
 			}
 			if err == nil {
 				err = create(zarr.At(s, ""))

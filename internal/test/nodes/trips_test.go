@@ -13,14 +13,14 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // distant is a store whose requests each take a second. In a bubble of package synctest,
 // seconds count round trips, one after the other.
 type distant struct {
-	below    *memstore.Store
+	below    memtest.Store
 	requests atomic.Int64
 }
 
@@ -45,7 +45,7 @@ func TestOpenManyArrays(t *testing.T) {
 	} {
 		for _, consolidated := range []bool{true, false} {
 			synctest.Test(t, func(t *testing.T) {
-				d := &distant{below: memstore.New()}
+				d := &distant{below: memtest.New()}
 				fill(t, d.below, format, 1000)
 				if consolidated {
 					g, err := zarr.At(d.below, "").OpenGroup(t.Context(), &zarr.Options{Write: true})
@@ -78,7 +78,7 @@ func TestOpenManyArrays(t *testing.T) {
 }
 
 // fill makes a group of n equal arrays.
-func fill(t *testing.T, m *memstore.Store, format, n int) {
+func fill(t *testing.T, m memtest.Store, format, n int) {
 	t.Helper()
 	g, err := zarr.At(m, "").CreateGroup(t.Context(), nil, &zarr.CreateOptions{Format: format})
 	if err == nil {

@@ -11,16 +11,16 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // TestConsolidatedFollowsV2 changes nodes below groups of format 2 with consolidated
 // metadata. After every change, the groups describe the nodes correctly.
 func TestConsolidatedFollowsV2(t *testing.T) {
-	for name, s := range map[string]store.Store{"memory": memstore.New(), "fenced": stepping.Conditional(memstore.New(), stepping.Hooks{})} {
+	for name, s := range map[string]store.Store{"memory": memtest.New(), "fenced": stepping.Conditional(memtest.New(), stepping.Hooks{})} {
 		t.Run(name, func(t *testing.T) {
 			ctx, h := t.Context(), zarr.At(s, "")
 			a, err := h.At("deep/two").CreateArray(ctx, fixture.Annotated(fixture.Every(6, 4)), nil)
@@ -85,7 +85,7 @@ func TestConsolidatedFollowsV2(t *testing.T) {
 // TestConsolidatedNeighboursV2 lists groups whose consolidated metadata has a damaged
 // and an unsupported array. The others are read.
 func TestConsolidatedNeighboursV2(t *testing.T) {
-	ctx, s := t.Context(), memstore.New()
+	ctx, s := t.Context(), memtest.New()
 	h := zarr.At(s, "")
 	a, err := h.At("good").CreateArray(ctx, fixture.AsV2(fixture.Every(6, 4)), nil)
 	if err == nil {
@@ -120,7 +120,7 @@ func TestConsolidatedNeighboursV2(t *testing.T) {
 // TestStaleV2 reads an array through consolidated metadata that is older than its
 // document.
 func TestStaleV2(t *testing.T) {
-	ctx, s := t.Context(), memstore.New()
+	ctx, s := t.Context(), memtest.New()
 	h := zarr.At(s, "")
 	a, err := h.At("a").CreateArray(ctx, fixture.AsV2(fixture.Every(6, 4)), nil)
 	if err == nil {
@@ -151,7 +151,7 @@ func TestStaleV2(t *testing.T) {
 // consolidated metadata.
 func TestCreateHierarchy(t *testing.T) {
 	for _, format := range []int{2, 3} {
-		ctx, s := t.Context(), memstore.New()
+		ctx, s := t.Context(), memtest.New()
 		h := zarr.At(s, "")
 		g, err := h.At("top").CreateGroup(ctx, nil, &zarr.CreateOptions{Format: format})
 		if err == nil {
@@ -212,7 +212,7 @@ func TestSpecOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, s := range map[string]zarr.Spec{"array": a.Spec(), "metadata": fixture.Must(zarr.SpecOf(a.Metadata()))} {
-		b, err := zarr.At(memstore.New(), "b").CreateArray(ctx, s, nil)
+		b, err := zarr.At(memtest.New(), "b").CreateArray(ctx, s, nil)
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -225,7 +225,7 @@ func TestSpecOf(t *testing.T) {
 	}
 	s := a.Spec()
 	s.Format = 2
-	if _, err := zarr.At(memstore.New(), "b").CreateArray(ctx, s, nil); !errors.Is(err, zarr.ErrUnsupported) {
+	if _, err := zarr.At(memtest.New(), "b").CreateArray(ctx, s, nil); !errors.Is(err, zarr.ErrUnsupported) {
 		t.Error(err)
 	}
 }

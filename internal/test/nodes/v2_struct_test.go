@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // mixed is an element of format 2. Its fields have different byte orders, and one is an
@@ -25,9 +25,9 @@ type mixed struct {
 }
 
 // mixedV2 stores an array of mixed elements in the layout of NumPy.
-func mixedV2(t *testing.T) *memstore.Store {
+func mixedV2(t *testing.T) memtest.Store {
 	t.Helper()
-	s := memstore.New()
+	s := memtest.New()
 	for key, value := range map[string]string{
 		".zarray": `{"zarr_format":2,"shape":[3],"chunks":[2],"dtype":[["a","<i2"],["b",[["x",">f4"]]],["c",">u2",[2,1]]],` +
 			`"fill_value":"CQA/gAAAAAcACA==","order":"C","filters":null,"compressor":null}`,
@@ -66,7 +66,7 @@ func TestFieldOrdersV2(t *testing.T) {
 		t.Errorf("stored %q", got)
 	}
 	like := a.Spec()
-	b, err := zarr.At(memstore.New(), "like").CreateArray(ctx, like, nil)
+	b, err := zarr.At(memtest.New(), "like").CreateArray(ctx, like, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestFieldOrdersV2(t *testing.T) {
 		t.Errorf("creating an array of the same Spec: %v, %v", got, err)
 	}
 	like.Format = 3
-	if _, err := zarr.At(memstore.New(), "v3").CreateArray(ctx, like, nil); !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), "only format 2 has") {
+	if _, err := zarr.At(memtest.New(), "v3").CreateArray(ctx, like, nil); !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), "only format 2 has") {
 		t.Errorf("in format 3: %v", err)
 	}
 }

@@ -352,7 +352,7 @@ func TestBareNumbersStayV2(t *testing.T) {
 	if _, err := zarr.At(s, "a").CreateArray(ctx, zarr.Spec{Format: 2, Shape: []int64{2}, Type: dtype.Int32, Chunks: grid.Chunks(2)}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Write(ctx, store.Put(store.MustKey("a/.zattrs"), []byte(`{"x":NaN}`)), store.Sync); err != nil {
+	if _, err := store.Write(ctx, s, store.Put(store.MustKey("a/.zattrs"), []byte(`{"x":NaN}`)), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	var arrays [2]*zarr.Array

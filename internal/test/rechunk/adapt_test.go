@@ -14,10 +14,10 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // measurements are smooth in the first half. The second half has records of ten numbers,
@@ -44,7 +44,7 @@ func TestAdaptCodecs(t *testing.T) {
 	want := measurements(1 << 17)
 	adapted := func(adapt, option bool, r rechunk.Rechunking) map[string][]byte {
 		r.Adapt = adapt && !option
-		s := memstore.New()
+		s := memtest.New()
 		a, err := zarr.At(s, "a").CreateArray(t.Context(), zarr.Spec{
 			Shape: []int64{1 << 17}, Type: dtype.Float32, Chunks: grid.Chunks(1 << 15),
 		}, &zarr.CreateOptions{Options: zarr.Options{AdaptCodecs: adapt && option}})
@@ -97,7 +97,7 @@ func TestAdaptCodecs(t *testing.T) {
 }
 
 // stored returns what a store has, but for notes of rechunks.
-func stored(t *testing.T, s *memstore.Store) map[string][]byte {
+func stored(t *testing.T, s memtest.Store) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
 	for e, err := range s.List(t.Context(), store.Path{}, store.Deep) {

@@ -13,12 +13,12 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // consolidated calls test with a group of the arrays a and b, with consolidated metadata,
@@ -27,9 +27,9 @@ func consolidated(t *testing.T, test func(t *testing.T, s store.Store)) {
 	for name, locks := range map[string]bool{"locks": true, "no locks": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := store.Store(memstore.New())
+				s := store.Store(memtest.New())
 				if !locks {
-					s = stepping.Conditional(memstore.New(), stepping.Hooks{})
+					s = stepping.Conditional(memtest.New(), stepping.Hooks{})
 				}
 				g, err := zarr.At(s, "").CreateGroup(t.Context(), nil, nil)
 				for i, name := range names {

@@ -16,11 +16,11 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/store/memstore"
 )
 
 // stopped begins a rechunk, and stops it once it has staged something.
@@ -37,7 +37,7 @@ func stopped(t *testing.T, a *zarr.Array, r rechunk.Request, opt rechunk.Options
 // TestGivenUp stops rechunks of several kinds, one after the other, without that one
 // of them is finished. The last one publishes, and nothing of the others is left.
 func TestGivenUp(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	a := days(t, s, 20)
 	for _, r := range []rechunk.Request{
 		rechunk.Compaction{UpTo: 2}, rechunk.Compaction{UpTo: 3}, rechunk.Rechunking{Chunks: rechunk.Cuts{grid.Every(7)}},
@@ -87,7 +87,7 @@ func TestMergedInPlace(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer s.Close()
+			defer store.Close(s)
 			reads(t, s, fixture.Numbers(1, 20)...)
 			a, err := zarr.At(s, "a").OpenArray(t.Context(), &zarr.Options{Write: true})
 			if err != nil {
@@ -109,7 +109,7 @@ func TestMergedInPlace(t *testing.T) {
 // TestGivenUpThere stops the making of a new array. One with other chunks, also of an
 // array with another rank, takes its place.
 func TestGivenUpThere(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	a := days(t, s, 20)
 	spec := fixture.Edges(1, 1, 1)
 	spec.Shape, spec.Chunks = []int64{3, 2}, []grid.Cut{grid.Edges(1, 1, 1), grid.Every(1)}
@@ -137,7 +137,7 @@ func TestGivenUpThere(t *testing.T) {
 // TestGivenUpTogether stops a removal from two arrays. A compaction of one of them and
 // then another removal give it up.
 func TestGivenUpTogether(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	a := days(t, s, 20)
 	b, err := zarr.At(s, "b").CreateArray(t.Context(), fixture.Edges(slices.Repeat([]int64{1}, 20)...), nil)
 	if err == nil {
@@ -187,7 +187,7 @@ func TestStoppedHolder(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
+			inner := stepping.Conditional(memtest.New(), stepping.Hooks{})
 			days(t, inner, test.days)
 			var puts atomic.Int64
 			given := make(chan struct{}) // closed when the other one has given it up

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // skewed is a store whose clock differs from that of this machine. If it is timeless, it
@@ -60,7 +60,7 @@ func TestSkewedClock(t *testing.T) {
 		"behind": {by: -72 * time.Hour}, "ahead": {by: 72 * time.Hour}, "timeless": {timeless: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s.ObjectStore = stepping.Conditional(memstore.New(), stepping.Hooks{})
+			s.ObjectStore = stepping.Conditional(memtest.New(), stepping.Hooks{})
 			a := days(t, s, 4)
 			compact(t, a, 2)
 			for _, dry := range []bool{true, false} {
@@ -86,7 +86,7 @@ func TestSkewedClock(t *testing.T) {
 // TestDryRunReadsOnly makes a dry run with an array that is open for reading. It writes
 // nothing, so the clock of this machine has to do.
 func TestDryRunReadsOnly(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	compact(t, days(t, s, 4), 2)
 	before := keys(t, s)
 	reading := stepping.Conditional(s, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {

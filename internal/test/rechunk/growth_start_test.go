@@ -15,9 +15,9 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
-	"varve.dev/zarr/store/memstore"
 )
 
 // firstDay is the stored start of the calendars in these tests.
@@ -51,7 +51,7 @@ func startOf(t testing.TB, a *zarr.Array) (int64, string) {
 }
 
 // drawDays returns an array of days, of which the last chunk may have room.
-func drawDays(rt *rapid.T, s *memstore.Store) *zarr.Array {
+func drawDays(rt *rapid.T, s memtest.Store) *zarr.Array {
 	edges := rapid.SliceOfN(rapid.Int64Range(1, 9), 1, 5).Draw(rt, "edges")
 	sum := int64(0)
 	for _, e := range edges {
@@ -71,7 +71,7 @@ func drawDays(rt *rapid.T, s *memstore.Store) *zarr.Array {
 func TestGrowthStart(t *testing.T) {
 	moved, stayed := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
-		a := drawDays(rt, memstore.New())
+		a := drawDays(rt, memtest.New())
 		withStart(t, a, "calendar:month")
 		for range rapid.IntRange(1, 5).Draw(rt, "changes") {
 			was, before := a.Grid().Axis(0), int64(0)
@@ -136,7 +136,7 @@ func TestGrowthStart(t *testing.T) {
 // array of a group in one transaction. A policy that was set since the change keeps what
 // was set, and gets back the start.
 func TestGrowthStartOfOthers(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	a := fixture.Must(zarr.At(s, "a").CreateArray(t.Context(), zarr.Spec{Shape: []int64{6, 6}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(3, 3), grid.Edges(3, 3)}}, nil))
 	withStart(t, a, "calendar:month")
 	other := rechunk.Removal{Axis: 1, Range: grid.Interval{Stop: 2}}
@@ -146,7 +146,7 @@ func TestGrowthStartOfOthers(t *testing.T) {
 	if start, _ := startOf(t, a); start != 0 {
 		t.Errorf("after a change of another axis, the start is on day %d", start)
 	}
-	b := days(t, memstore.New(), 3)
+	b := days(t, memtest.New(), 3)
 	withStart(t, b, "calendar:month")
 	b = fixture.Must(b.Location().OpenArray(t.Context(), nil))
 	parts := []rechunk.Part{{Array: b, Request: rechunk.Removal{Range: grid.Interval{Stop: 2}}}}

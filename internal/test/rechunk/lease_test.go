@@ -19,17 +19,17 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // leased is the array a of 20 elements in a store without locks.
 func leased(t *testing.T) (stepping.ObjectStore, *zarr.Array) {
 	t.Helper()
-	s := stepping.Conditional(memstore.New(), stepping.Hooks{})
+	s := stepping.Conditional(memtest.New(), stepping.Hooks{})
 	spec := fixture.Edges(slices.Repeat([]int64{1}, 20)...)
 	spec.Codecs = plainCodecs
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)

@@ -12,10 +12,10 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 const (
@@ -28,7 +28,7 @@ const (
 // TestScratch vacuums scratch that belongs to no claim. That of a claim is deleted when
 // the claim is given up.
 func TestScratch(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	a := days(t, s, 4)
 	before := keys(t, s)
 	for key, value := range map[string]string{
@@ -53,7 +53,7 @@ func TestScratch(t *testing.T) {
 	if err := rechunk.Abandon(t.Context(), a, &rechunk.Options{TakeOver: true}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Write(t.Context(), store.Delete(store.MustKey("a/__varve/scratch/readme")), store.Sync); err != nil {
+	if _, err := store.Write(t.Context(), s, store.Delete(store.MustKey("a/__varve/scratch/readme")), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	if is := keys(t, s); is != before {
@@ -64,7 +64,7 @@ func TestScratch(t *testing.T) {
 // TestScratchOfALaterClaim begins a rechunk just after a vacuum has read the claim.
 // What the rechunk stores stays.
 func TestScratchOfALaterClaim(t *testing.T) {
-	inner := memstore.New()
+	inner := memtest.New()
 	days(t, inner, 4)
 	begun := false
 	s := stepping.Conditional(stepping.Conditional(inner, stepping.Hooks{}), stepping.Hooks{After: func(op stepping.Op, err error) error {
@@ -91,7 +91,7 @@ func TestScratchOfALaterClaim(t *testing.T) {
 // TestRecordOfALaterClaim stores the record of a rechunk while a vacuum deletes. The
 // vacuum does not remove it, because that rechunk will be published.
 func TestRecordOfALaterClaim(t *testing.T) {
-	inner := memstore.New()
+	inner := memtest.New()
 	compact(t, days(t, inner, 4), 2)
 	_, name, _ := strings.Cut(keys(t, inner), "a/__varve/grids/000000-")
 	record, _, err := inner.Get(t.Context(), store.MustKey("a/__varve/grids/000000-"+name[:16]+".json"), store.Request{}, nil)
@@ -118,7 +118,7 @@ func TestRecordOfALaterClaim(t *testing.T) {
 // TestClaimMessages says what runs or ran, and what helps, in one line. Processes that
 // share the tasks of a rechunk may be between two of them, so it is not given up.
 func TestClaimMessages(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	a := days(t, s, 4)
 	fixture.Put(t, s, "a/__varve/regrid.json", strings.Replace(claimA, "{", `{"shared": true, `, 1))
 	_, err := rechunk.Do(t.Context(), a, rechunk.Compaction{UpTo: 2}, nil)
@@ -145,7 +145,7 @@ func TestClaimMessages(t *testing.T) {
 // TestTooManyRecords resumes a rechunk with more records than the memory has room
 // for.
 func TestTooManyRecords(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	a := days(t, s, 4)
 	damaged := []byte("x")
 	if _, err := s.Write(t.Context(), store.Put(store.MustKey("a/c/3"), damaged), store.Flush); err != nil {
@@ -178,7 +178,7 @@ func TestTooManyRecords(t *testing.T) {
 
 // TestTooManyGrids reads records of superseded grids that are too large in sum.
 func TestTooManyGrids(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	compact(t, days(t, s, 4), 2)
 	_, name, _ := strings.Cut(keys(t, s), "a/__varve/grids/000000")
 	name, _, _ = strings.Cut(name, ".")
@@ -204,7 +204,7 @@ func TestTooManyGrids(t *testing.T) {
 // TestAbortedJournals vacuums the journals of transactions that were rolled back, after
 // the grace. Journals that may be replayed stay.
 func TestAbortedJournals(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	a := days(t, s, 4)
 	fixture.Put(t, s, "a/__varve/together-1.json", `{"aborted":true}`)
 	fixture.Put(t, s, "a/__varve/together-2.json", `{"parts":[{"path":".","was":"x","document":"y"}]}`)
@@ -225,7 +225,7 @@ func TestAbortedJournals(t *testing.T) {
 // TestNoParents says that an array without groups above may have copies of its document
 // elsewhere.
 func TestNoParents(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	a, err := zarr.At(s, "").CreateArray(t.Context(), fixture.Edges(1, 1, 1, 1), nil)
 	if err == nil {
 		err = zarr.Write(t.Context(), a, nil, fixture.Numbers(1, 4))

@@ -9,11 +9,11 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // document2 is a document of format 2 whose chunks have the keys 0, 1 and so on.
@@ -46,7 +46,7 @@ func grids(t *testing.T, s store.Store) int {
 // TestLinks keeps the first grid of an array while later ones are vacuumed. It stays for
 // the reason that is true, and can go at any time.
 func TestLinks(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	a := kept(t, s)
 	for _, n := range []int64{2, 4, 8} {
 		compact(t, a, n)
@@ -68,7 +68,7 @@ func TestLinks(t *testing.T) {
 	if err := rechunk.Revert(t.Context(), a); !errors.Is(err, rechunk.ErrNoRevert) {
 		t.Errorf("revert after a vacuum: %v", err)
 	}
-	if _, err := s.Write(t.Context(), store.Delete(store.MustKey("a/.zarray")), store.Sync); err != nil {
+	if _, err := store.Write(t.Context(), s, store.Delete(store.MustKey("a/.zarray")), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := rechunk.Vacuum(t.Context(), a, noGrace); err != nil || len(r.Items) != 1 || r.Items[0].Kept != "" || r.Items[0].Values != 8 {
@@ -100,7 +100,7 @@ func TestVacuumCrash(t *testing.T) {
 }
 
 func vacuumCrash(t *testing.T, at int, end func(*stepping.Stepper) bool) bool {
-	inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
+	inner := stepping.Conditional(memtest.New(), stepping.Hooks{})
 	a := kept(t, &handle{inner})
 	compact(t, a, 2)
 	compact(t, a, 4)

@@ -191,7 +191,7 @@ func (l *life) copied(a *zarr.Array, raw []byte) (store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err = s.Write(ctx, store.Put(store.MustKey("a/zarr.json"), raw), store.Flush); err != nil {
+	if _, err = store.Write(ctx, s, store.Put(store.MustKey("a/zarr.json"), raw), store.Flush); err != nil {
 		return nil, err
 	}
 	to, err := zarr.At(s, "a").OpenArray(ctx, &zarr.Options{Write: true, StoreFill: true})

@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 )
 
@@ -68,7 +69,7 @@ func matrix(t *testing.T, side int64) *zarr.Array {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close() })
+	t.Cleanup(func() { store.Close(s) })
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), zarr.Spec{
 		Type: dtype.Float32, Shape: []int64{side, side}, Chunks: grid.Chunks(1000, 1000), Codecs: fixture.Packed(),
 	}, nil)

@@ -14,11 +14,11 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // replace replaces the planes from start to stop along an axis by others.
@@ -197,7 +197,7 @@ func TestCuts(t *testing.T) {
 		{insertTo([]int64{1, 1, 2, 3}, rechunk.Place{At: 40, Count: 2}, rechunk.Place{At: 50, Count: 5}),
 			[]int64{31, 9, 1, 1, 10, 2, 3, 9, 31}, rechunk.Counts{Cloned: 2, Encoded: 7}},
 	} {
-		s := memstore.New()
+		s := memtest.New()
 		a, err := zarr.At(s, "a").CreateArray(t.Context(), fixture.Edges(31, 28, 31), nil)
 		if err == nil {
 			err = zarr.Write(t.Context(), a, nil, fixture.Numbers(1, 90))
@@ -237,7 +237,7 @@ func TestCutsOfOpenChunk(t *testing.T) {
 	} {
 		spec := fixture.Edges(31, 28, 31)
 		spec.Shape = []int64{41}
-		a, err := zarr.At(memstore.New(), "a").CreateArray(t.Context(), spec, nil)
+		a, err := zarr.At(memtest.New(), "a").CreateArray(t.Context(), spec, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,11 +256,11 @@ func TestCutsOfOpenChunk(t *testing.T) {
 
 // TestMoveRefusals checks requests that must not change anything.
 func TestMoveRefusals(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	create := func(name string, spec zarr.Spec) *zarr.Array {
 		at := zarr.At(s, name)
 		if name == "old" {
-			at = zarr.At(memstore.New(), name)
+			at = zarr.At(memtest.New(), name)
 		}
 		a, err := at.CreateArray(t.Context(), spec, nil)
 		if err != nil {
@@ -346,7 +346,7 @@ func TestStaysRegular(t *testing.T) {
 		"into an empty array":  {fixture.Every(0, 3), insert(0), 1, false, []int32{50, 51}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := memstore.New()
+			s := memtest.New()
 			a, err := zarr.At(s, "a").CreateArray(t.Context(), c.spec, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -395,7 +395,7 @@ func valueAt(t *testing.T, s store.Store, key string) string {
 // TestSourceFails ends an insertion by an error of the source. The same request completes
 // it.
 func TestSourceFails(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	a := days(t, s, 3)
 	src := given([]int64{2}, []int32{8, 9})
 	broken := &zarr.Source{Shape: src.Shape, Read: func(context.Context, grid.Box, []byte) error { return store.ErrConflict }}
@@ -418,7 +418,7 @@ func TestSourceFails(t *testing.T) {
 
 // TestShrunkMeanwhile shrinks an array while a removal is staged.
 func TestShrunkMeanwhile(t *testing.T) {
-	inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
+	inner := stepping.Conditional(memtest.New(), stepping.Hooks{})
 	a := days(t, inner, 6)
 	s := stepping.Conditional(inner, stepping.Hooks{After: func(op stepping.Op, err error) error {
 		if op.Name == "Put" && strings.Contains(op.Key.String(), "__varve/regrid/") {
@@ -442,7 +442,7 @@ func TestShrunkMeanwhile(t *testing.T) {
 // TestMovedMeanwhile drops planes just before another removal claims the array. The range
 // of that one would mean other planes.
 func TestMovedMeanwhile(t *testing.T) {
-	inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
+	inner := stepping.Conditional(memtest.New(), stepping.Hooks{})
 	a := days(t, inner, 6)
 	r, once := rechunk.Removal{Range: grid.Interval{Start: 0, Stop: 2}}, false
 	s := stepping.Conditional(inner, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {

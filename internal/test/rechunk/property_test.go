@@ -15,10 +15,10 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store/memstore"
 )
 
 // drawCut draws how an axis is cut. Lengths are multiples of unit.
@@ -39,7 +39,7 @@ func drawCut(t *rapid.T, extent, unit int64) grid.Cut {
 
 // drawn is a drawn array and what it holds.
 type drawn struct {
-	store *memstore.Store
+	store memtest.Store
 	array *zarr.Array
 	shape []int64
 	inner []int64 // nil without shards
@@ -47,7 +47,7 @@ type drawn struct {
 }
 
 func drawArray(t *rapid.T) *drawn {
-	d := &drawn{store: memstore.New()}
+	d := &drawn{store: memtest.New()}
 	rank := rapid.IntRange(0, 3).Draw(t, "rank")
 	shards := rank > 0 && rapid.Bool().Draw(t, "shards")
 	spec := zarr.Spec{Type: dtype.Int32, Codecs: fixture.Plain(), FillValue: zarr.FillJSON("7")}

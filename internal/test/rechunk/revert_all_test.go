@@ -11,10 +11,10 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // revertAll reverts the last operation on the arrays of a group, and returns the paths of
@@ -36,7 +36,7 @@ func revertAll(ctx context.Context, s store.Store, among ...string) (paths []str
 }
 
 func TestRevertAll(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	timed(t, s, 3)
 	c, err := zarr.At(s, "c").CreateArray(t.Context(), fixture.Edges(1, 2, 3), nil)
 	if err == nil {
@@ -100,7 +100,7 @@ func TestRevertAll(t *testing.T) {
 
 // TestRevertBatch reverts what several calls have changed that share a name.
 func TestRevertBatch(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	timed(t, s, 3)
 	for _, name := range names {
 		a, err := zarr.At(s, name).OpenArray(t.Context(), &zarr.Options{Write: true})
@@ -153,7 +153,7 @@ func TestRevertAllCrash(t *testing.T) {
 }
 
 func revertCrashAt(t *testing.T, at int, end func(*stepping.Stepper) bool) bool {
-	inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
+	inner := stepping.Conditional(memtest.New(), stepping.Hooks{})
 	timed(t, inner, 3)
 	other := &handle{inner} // calls for one store exclude each other
 	if _, err := all(t.Context(), other, nil, dropping(1, 2)...); err != nil {

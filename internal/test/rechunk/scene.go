@@ -14,11 +14,11 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // client is a program that uses the array "a" of a store.
@@ -139,7 +139,7 @@ func (s scene) play(t *testing.T, inner stepping.ObjectStore, interrupts int, ch
 
 // inMemory returns an empty object store without locks.
 func inMemory() stepping.ObjectStore {
-	return stepping.Conditional(memstore.New(), stepping.Hooks{})
+	return stepping.Conditional(memtest.New(), stepping.Hooks{})
 }
 
 // enumerate plays scenes in every order with up to two interrupts.

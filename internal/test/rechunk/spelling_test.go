@@ -13,15 +13,15 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // spelled is an array whose document another program may write anew.
 type spelled struct {
-	store  *memstore.Store
+	store  memtest.Store
 	format int
 	rand   *rand.Rand
 }
@@ -97,7 +97,7 @@ func TestSpellings(t *testing.T) {
 	for i, typ := range fixture.Types(t) {
 		for _, format := range []int{2, 3} {
 			t.Run(fmt.Sprintf("%s in format %d", typ, format), func(t *testing.T) {
-				s := &spelled{memstore.New(), format, rand.New(rand.NewPCG(uint64(i), uint64(format)))}
+				s := &spelled{memtest.New(), format, rand.New(rand.NewPCG(uint64(i), uint64(format)))}
 				s.create(t, typ)
 				s.respell(t)
 				rechunked(t, s.open(t), 2)
@@ -172,7 +172,7 @@ func TestOtherFillValue(t *testing.T) {
 		{"float32", "0.0", "-0.0"}, {"float64", `"NaN"`, `"0x7ff8000000000001"`}, {"int64", "9007199254740993", "9007199254740992"},
 		{"complex64", "[0.0,0.0]", "[0.0,-0.0]"}, {"r16", "[0,0]", "[0,1]"}, {"string", `"<"`, `">"`},
 	} {
-		s := &spelled{memstore.New(), 3, rand.New(rand.NewPCG(1, 2))}
+		s := &spelled{memtest.New(), 3, rand.New(rand.NewPCG(1, 2))}
 		spec := zarr.Spec{Type: fixture.Must(dtype.Parse(c.typ, nil)), Shape: []int64{4, 4}, Chunks: grid.Chunks(1, 1), FillValue: zarr.FillJSON(c.old)}
 		fixture.Must(zarr.At(s.store, "").CreateArray(t.Context(), spec, nil))
 		rechunked(t, s.open(t), 2)
@@ -188,9 +188,9 @@ func TestOtherFillValue(t *testing.T) {
 // TestFollowRespelled checks that an array continues to follow another one after another
 // program has spelled its document anew.
 func TestFollowRespelled(t *testing.T) {
-	s := &spelled{memstore.New(), 3, rand.New(rand.NewPCG(3, 4))}
+	s := &spelled{memtest.New(), 3, rand.New(rand.NewPCG(3, 4))}
 	ctx := context.Background()
-	a, err := zarr.At(memstore.New(), "a").CreateArray(ctx, zarr.Spec{Type: dtype.Complex64, Shape: []int64{4}, Chunks: grid.Chunks(2)}, nil)
+	a, err := zarr.At(memtest.New(), "a").CreateArray(ctx, zarr.Spec{Type: dtype.Complex64, Shape: []int64{4}, Chunks: grid.Chunks(2)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,20 +13,21 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/filetest"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/store/memstore"
 )
 
 // TestStaleEncodedWrite writes encoded bytes through an array that was opened before it
 // got other codecs. The bytes would be decoded wrongly.
 func TestStaleEncodedWrite(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	spec := fixture.Edges(2, 2)
 	spec.Codecs = fixture.Plain()
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
@@ -56,7 +57,7 @@ func TestStaleEncodedWrite(t *testing.T) {
 // TestStaleInnerWrite writes an inner chunk through an array that was opened before it
 // got other inner chunks.
 func TestStaleInnerWrite(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	spec := fixture.Edges(8, 8)
 	spec.InnerChunks = grid.Chunks(2)
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
@@ -78,7 +79,7 @@ func TestStaleInnerWrite(t *testing.T) {
 // TestOvertakenWrite stops a write before it stores a chunk. Meanwhile the array is cut,
 // grows and is rechunked. The values are written again, to the new grid.
 func TestOvertakenWrite(t *testing.T) {
-	inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
+	inner := stepping.Conditional(memtest.New(), stepping.Hooks{})
 	a, err := zarr.At(inner, "a").CreateArray(t.Context(), fixture.Edges(2, 2), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +114,7 @@ func TestOvertakenWrite(t *testing.T) {
 // the claim, and nothing else is deleted.
 func TestHostileClaims(t *testing.T) {
 	for _, claim := range []string{`null`, `{"id": "", "keys": 1}`, `{"id": "../../../../x", "keys": 1}`, `{"id": "0123456789abcdef", "keys": 77}`, `{"id": 5}`, `[`} {
-		s := memstore.New()
+		s := memtest.New()
 		a := days(t, s, 4)
 		before := keys(t, s)
 		fixture.Put(t, s, "a/__varve/regrid.json", claim)
@@ -135,7 +136,7 @@ func TestHostileClaims(t *testing.T) {
 
 // TestTooLarge asks for chunks beyond the memory. That leaves no claim behind.
 func TestTooLarge(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	a := days(t, s, 40)
 	_, err := rechunk.Do(t.Context(), a, rechunk.Compaction{UpTo: 40}, &rechunk.Options{Memory: 64})
 	if !errors.Is(err, zarr.ErrLimit) || !strings.Contains(err.Error(), "suffices") {
@@ -147,7 +148,7 @@ func TestTooLarge(t *testing.T) {
 // TestResumeGrown interrupts a compaction by months. The array grows, and the same
 // compaction continues, with a calendar that tells of more elements.
 func TestResumeGrown(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	a := days(t, s, 8)
 	months := func(name string, until int64) rechunk.Compaction {
 		return rechunk.Compaction{Calendar: &rechunk.Calendar{Name: name, Starts: []int64{0, 3, 6, 9}[:(until+2)/3], Until: until}}
@@ -181,7 +182,7 @@ func TestResumeGrown(t *testing.T) {
 // TestResumeWithLastKeys interrupts a rechunk that uses the last free keys. It can
 // still be planned and resumed, and so can one that gives it up.
 func TestResumeWithLastKeys(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	a := days(t, s, 8)
 	compact(t, a, 2)
 	q := rechunk.Compaction{UpTo: 4}
@@ -207,7 +208,7 @@ func TestResumeWithLastKeys(t *testing.T) {
 // A write that begins after that is not disturbed by the vacuum.
 func TestKeysComeAround(t *testing.T) {
 	ctx := t.Context()
-	inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
+	inner := stepping.Conditional(memtest.New(), stepping.Hooks{})
 	a, err := zarr.At(inner, "a").CreateArray(ctx, fixture.Edges(1, 1, 1, 1), nil)
 	if err == nil {
 		err = zarr.Write(ctx, a, nil, fixture.Numbers(1, 4))
@@ -265,7 +266,7 @@ func TestKeysComeAround(t *testing.T) {
 
 // statted is a store that calls before before each Stat.
 type statted struct {
-	*filestore.Store
+	filetest.Store
 	before func(store.Key)
 }
 
@@ -285,7 +286,7 @@ func TestKeysCameAround(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := zarr.At(&statted{s, before}, "a").OpenArray(ctx, &zarr.Options{Write: true})
+		a, err := zarr.At(&statted{s.(filetest.Store), before}, "a").OpenArray(ctx, &zarr.Options{Write: true})
 		if err != nil {
 			t.Fatal(err)
 		}

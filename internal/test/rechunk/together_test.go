@@ -12,10 +12,10 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // names are the arrays of a group that share the dimension time. b has the elements of a
@@ -66,7 +66,7 @@ func inserting(at int64) (list []rechunk.Request) {
 }
 
 func TestDropTogether(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	timed(t, s, 4)
 	one, err := zarr.At(s, "a").OpenArray(t.Context(), &zarr.Options{Write: true})
 	if err != nil {
@@ -151,7 +151,7 @@ func TestTogetherCrashThenWrite(t *testing.T) {
 }
 
 func togetherCrashAt(t *testing.T, requests []rechunk.Request, want [][]int32, at int, end func(*stepping.Stepper) bool, write bool) bool {
-	inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
+	inner := stepping.Conditional(memtest.New(), stepping.Hooks{})
 	timed(t, inner, 3)
 	was := [][]int32{{1, 2, 3}, {11, 12, 13}}
 	writer, err := zarr.At(&handle{inner}, "b").OpenArray(t.Context(), &zarr.Options{Write: true})
@@ -224,7 +224,7 @@ func togetherCrashAt(t *testing.T, requests []rechunk.Request, want [][]int32, a
 // playTogether runs clients on the arrays of a group with a choice of the order of their
 // operations, and returns the elements of the arrays and which clients succeeded.
 func playTogether(t *testing.T, interrupts int, choose func(n int) int, clients ...func(ctx context.Context, s store.Store) error) (is [][]int32, done []bool, trace stepping.Trace) {
-	inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
+	inner := stepping.Conditional(memtest.New(), stepping.Hooks{})
 	timed(t, inner, 2)
 	ctx, cancel := context.WithTimeout(t.Context(), stallTime)
 	defer cancel()

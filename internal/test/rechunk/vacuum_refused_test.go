@@ -12,10 +12,10 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // undeletable is an object store that cannot delete on conditions.
@@ -39,7 +39,7 @@ func refusing(s stepping.ObjectStore, which func(key store.Key) bool) store.Stor
 // TestVacuumRefused vacuums in stores that do not delete on conditions. Superseded chunks
 // stay, are not reported as freed, and can be reverted to. A single writer deletes them.
 func TestVacuumRefused(t *testing.T) {
-	inner := func() stepping.ObjectStore { return stepping.Conditional(memstore.New(), stepping.Hooks{}) }
+	inner := func() stepping.ObjectStore { return stepping.Conditional(memtest.New(), stepping.Hooks{}) }
 	without := inner()
 	for name, s := range map[string]store.Store{
 		"no power": undeletable{without, without, fixture.Only(without, store.OpPut, store.OpPutIf, store.OpDelete), without},
@@ -65,7 +65,7 @@ func TestVacuumRefused(t *testing.T) {
 // TestVacuumRefusedLate finds out only when the chunks are deleted. They are not reported
 // as freed either, and their record stays for a single writer.
 func TestVacuumRefusedLate(t *testing.T) {
-	s := refusing(stepping.Conditional(memstore.New(), stepping.Hooks{}), func(key store.Key) bool {
+	s := refusing(stepping.Conditional(memtest.New(), stepping.Hooks{}), func(key store.Key) bool {
 		return strings.HasPrefix(key.String(), "a/c/")
 	})
 	a := days(t, s, 4)
@@ -81,7 +81,7 @@ func TestVacuumRefusedLate(t *testing.T) {
 // conditions. Its claim stays with its chunks, until a single writer gives it up.
 func TestAbandonRefused(t *testing.T) {
 	readOnly := false
-	s := stepping.Conditional(memstore.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
+	s := stepping.Conditional(memtest.New(), stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
 		switch {
 		case op.Name == "DeleteIf":
 			return store.ErrUnsupported

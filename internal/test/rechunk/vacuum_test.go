@@ -14,13 +14,13 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // days returns an array of n elements, 1 to n, in chunks of one, in a store.
@@ -44,7 +44,7 @@ func compact(t *testing.T, a *zarr.Array, n int64) {
 }
 
 func TestVacuum(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	a := days(t, s, 4)
 	compact(t, a, 2)
 	// Within the grace, nothing goes.
@@ -73,7 +73,7 @@ func TestVacuum(t *testing.T) {
 // TestVacuumDisturbed changes the document while a vacuum deletes. The vacuum tries again
 // until it has deleted what it reports.
 func TestVacuumDisturbed(t *testing.T) {
-	inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
+	inner := stepping.Conditional(memtest.New(), stepping.Hooks{})
 	a := days(t, inner, 4)
 	compact(t, a, 2)
 	n := 0
@@ -100,7 +100,7 @@ func TestVacuumDisturbed(t *testing.T) {
 // TestRotation rechunks an array until its chunk keys are all in use, and again after a
 // vacuum. An array of rank 1 has three sets of keys.
 func TestRotation(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	a := days(t, s, 8)
 	compact(t, a, 2)
 	compact(t, a, 4)
@@ -119,7 +119,7 @@ func TestRotation(t *testing.T) {
 // time with a grace. Before that, superseded grids go that are older.
 func TestGraceOfRechunking(t *testing.T) {
 	for name, s := range map[string]store.Store{
-		"memory": memstore.New(), "files": fixture.FileStore(vfs.NewDisk()), "without locks": &handle{stepping.Conditional(memstore.New(), stepping.Hooks{})},
+		"memory": memtest.New(), "files": fixture.FileStore(vfs.NewDisk()), "without locks": &handle{stepping.Conditional(memtest.New(), stepping.Hooks{})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := days(t, s, 8)
@@ -152,7 +152,7 @@ func TestGraceOfRechunking(t *testing.T) {
 }
 
 func TestRevert(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	a := days(t, s, 4)
 	compact(t, a, 2)
 	if err := a.UpdateAttributes(t.Context(), func([]byte) ([]byte, error) { return []byte(`{"title": "kept"}`), nil }); err != nil {
@@ -184,7 +184,7 @@ func TestRevert(t *testing.T) {
 // TestForeignDocument puts back the document of before, as a program does that opened the
 // array before it was rechunked. A vacuum then deletes nothing.
 func TestForeignDocument(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	a := days(t, s, 4)
 	old, _, err := s.Get(t.Context(), store.MustKey("a/zarr.json"), store.Request{}, nil)
 	if err != nil {
@@ -216,7 +216,7 @@ func TestOtherEdgesSince(t *testing.T) {
 		"unlocked": {rechunk.Regularization{Chunk: []int64{3}}, func(a *zarr.Array) error { return a.MakeRectilinear(t.Context(), nil) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := memstore.New()
+			s := memtest.New()
 			a := days(t, s, 4)
 			stale, err := zarr.At(s, "a").OpenArray(t.Context(), &zarr.Options{Write: true})
 			if err == nil {
@@ -246,7 +246,7 @@ func TestOtherEdgesSince(t *testing.T) {
 
 // TestConsolidatedCopy keeps a superseded grid that consolidated metadata describes.
 func TestConsolidatedCopy(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	a := days(t, s, 4)
 	root, err := zarr.At(s, "").OpenGroup(t.Context(), &zarr.Options{Write: true})
 	if err == nil {
@@ -272,7 +272,7 @@ func TestConsolidatedCopy(t *testing.T) {
 }
 
 func TestFormat2(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	spec := fixture.AsV2(zarr.Spec{Shape: []int64{4, 4}, Type: fixture.Edges(1).Type, Chunks: grid.Chunks(1, 2)})
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
 	if err == nil {
@@ -290,11 +290,11 @@ func TestFormat2(t *testing.T) {
 }
 
 func TestAbandon(t *testing.T) {
-	s := memstore.New()
+	s := memtest.New()
 	a := days(t, s, 4)
 	before := keys(t, s)
 	// A chunk that cannot be decoded ends the rechunk.
-	if _, err := s.Write(t.Context(), store.Put(store.MustKey("a/c/3"), []byte("x")), store.Flush); err != nil {
+	if _, err := store.Write(t.Context(), s, store.Put(store.MustKey("a/c/3"), []byte("x")), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := rechunk.Do(t.Context(), a, rechunk.Compaction{UpTo: 2}, nil); !errors.Is(err, zarr.ErrCorrupt) {
@@ -311,7 +311,7 @@ func TestAbandon(t *testing.T) {
 // TestCleared shrinks an array while a rechunk is staged. The staged chunks beyond
 // the new extent do not reappear when the array grows again.
 func TestCleared(t *testing.T) {
-	inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
+	inner := stepping.Conditional(memtest.New(), stepping.Hooks{})
 	a := days(t, inner, 6)
 	s := stepping.Conditional(inner, stepping.Hooks{After: func(op stepping.Op, err error) error {
 		if op.Name == "Put" && strings.Contains(op.Key.String(), "__varve/regrid/") { // the first block is staged
@@ -338,7 +338,7 @@ func TestCleared(t *testing.T) {
 // TestVacuumKeeps deletes superseded chunks in a store without locks, while another
 // program writes one of them. That one stays, and the report says so.
 func TestVacuumKeeps(t *testing.T) {
-	inner := stepping.Conditional(memstore.New(), stepping.Hooks{})
+	inner := stepping.Conditional(memtest.New(), stepping.Hooks{})
 	written := store.MustKey("a/c/1")
 	s := stepping.Conditional(inner, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
 		if op.Name == "DeleteIf" && op.Key == written {
@@ -394,7 +394,7 @@ func TestVacuumMark(t *testing.T) {
 // TestNoKeysGrace compares when an array without free chunk keys says that the first ones
 // will be free: for the grace of the request, if it has one.
 func TestNoKeysGrace(t *testing.T) {
-	a := days(t, memstore.New(), 8)
+	a := days(t, memtest.New(), 8)
 	compact(t, a, 2)
 	compact(t, a, 4)
 	free := func(grace time.Duration) time.Time {
@@ -417,7 +417,7 @@ func TestNoKeysGrace(t *testing.T) {
 // TestMovesWithoutLocks drops three times without a grace, in a store whose clock is
 // accurate to two seconds. A drop that the one before prevents says that it may.
 func TestMovesWithoutLocks(t *testing.T) {
-	s := &handle{stepping.Conditional(memstore.New(), stepping.Hooks{})}
+	s := &handle{stepping.Conditional(memtest.New(), stepping.Hooks{})}
 	days(t, s, 8)
 	for range 3 {
 		b := fixture.Must(zarr.At(s, "a").OpenArray(t.Context(), &zarr.Options{Write: true}))

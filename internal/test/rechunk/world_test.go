@@ -15,13 +15,13 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/filetest"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/store/memstore"
 )
 
 // blind is a store whose readers cannot notice that the array has changed, as those of
@@ -49,7 +49,7 @@ func (b blind) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 // aging is a store in memory in which the beginning of the grace of a superseded grid is
 // as many days ago as eras have passed. Everything else has its time.
 type aging struct {
-	*memstore.Store
+	memtest.Store
 	era     func() int
 	mu      sync.Mutex
 	written map[string]int
@@ -75,7 +75,7 @@ func (a *aging) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 }
 
 // files makes a store of files one that readers can be blinded in.
-type files struct{ *filestore.Store }
+type files struct{ filetest.Store }
 
 func (f files) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return f.Store.List(ctx, dir, how)
@@ -123,7 +123,7 @@ func newWorld(t *testing.T, kind string, seed, number uint64, spec func(r random
 	if kind == "files" {
 		w.onFiles(t, t.TempDir())
 	} else {
-		inner := &aging{Store: memstore.New(), era: func() int { return w.era }, written: map[string]int{}}
+		inner := &aging{Store: memtest.New(), era: func() int { return w.era }, written: map[string]int{}}
 		w.plain = inner
 		w.write = func() store.Store {
 			return &handle{stepping.Conditional(inner, stepping.Hooks{After: func(_ stepping.Op, err error) error {
@@ -142,7 +142,7 @@ func newWorld(t *testing.T, kind string, seed, number uint64, spec func(r random
 }
 
 func (w *world) onFiles(t *testing.T, dir string) {
-	w.plain = files{fixture.OpenStore(t, dir).(*filestore.Store)}
+	w.plain = files{fixture.OpenStore(t, dir).(filetest.Store)}
 	w.write = func() store.Store {
 		root, err := vfs.OpenRoot(dir)
 		if err != nil {

@@ -26,9 +26,9 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -350,7 +350,7 @@ func Values(t *testing.T, a *scan.Array, file []byte) ([]byte, error) {
 		}
 		spec.FillValue = zarr.FillJSON(string(fill))
 	}
-	s := memstore.New()
+	s := memtest.New()
 	made, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
 	if err != nil {
 		return nil, err
@@ -440,7 +440,7 @@ func alike(a, b any) bool {
 
 // Counted is a store that counts requests. It has no powers.
 type Counted struct {
-	below *memstore.Store
+	below memtest.Store
 	Gets  int
 	Bytes int64 // that were read
 }
@@ -456,7 +456,7 @@ func (c *Counted) Get(ctx context.Context, key store.Key, q store.Request, dst [
 // Memory opens a file of these bytes.
 func Memory(t testing.TB, data []byte) (*scan.File, *Counted) {
 	t.Helper()
-	s, key := &Counted{below: memstore.New()}, store.MustKey("file")
+	s, key := &Counted{below: memtest.New()}, store.MustKey("file")
 	if _, err := s.below.Write(t.Context(), store.Put(key, data), store.Flush); err != nil {
 		t.Fatal(err)
 	}
@@ -529,8 +529,8 @@ func Read(t testing.TB, name string) []byte {
 // Bytes scans a file in memory, and returns the number of requests.
 func Bytes(t testing.TB, data []byte, s Scanner) (d *scan.Dataset, requests int, err error) {
 	t.Helper()
-	m := &counter{Store: memstore.New()}
-	if _, err := m.Store.(*memstore.Store).Write(t.Context(), store.Put(store.MustKey("file"), data), store.Flush); err != nil {
+	m := &counter{Store: memtest.New()}
+	if _, err := m.Store.(memtest.Store).Write(t.Context(), store.Put(store.MustKey("file"), data), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	f, err := scan.Open(t.Context(), m, store.MustKey("file"))

@@ -94,7 +94,7 @@ func TestDeadBytesAreBounded(t *testing.T) {
 		if err == nil {
 			err = zarr.Write(t.Context(), a, selection.Box{{0, 2}}, fixture.Numbers(i, 2))
 		}
-		info, statErr := s.Stat(t.Context(), store.MustKey("a/c/0"))
+		info, statErr := store.Stat(t.Context(), s, store.MustKey("a/c/0"))
 		if err != nil || statErr != nil || info.Size > index+8*live {
 			t.Fatalf("%d bytes after %d writes (%v, %v)", info.Size, i+1, err, statErr)
 		}

@@ -57,7 +57,7 @@ func TestMemoryOfLargeChunks(t *testing.T) {
 				frame = fixture.Must(fixture.Must(codec.Default.New(once[0])).(codec.BytesBytes).Encode(nil, frame))
 			}
 			for i := range chunks {
-				if _, err := s.Write(t.Context(), store.Put(store.MustKey(fmt.Sprintf("c/%d", i)), frame), store.Sync); err != nil {
+				if _, err := store.Write(t.Context(), s, store.Put(store.MustKey(fmt.Sprintf("c/%d", i)), frame), store.Sync); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -35,7 +35,7 @@ func indexed(t *testing.T, shards, n int, entry [2]uint64, opt *zarr.Options) *z
 	}
 	shard = binary.LittleEndian.AppendUint32(shard, crc32.Checksum(shard, crc32.MakeTable(crc32.Castagnoli)))
 	for i := range shards {
-		if _, err := s.Write(t.Context(), store.Put(store.MustKey("c/"+string(rune('0'+i))), shard), store.Sync); err != nil {
+		if _, err := store.Write(t.Context(), s, store.Put(store.MustKey("c/"+string(rune('0'+i))), shard), store.Sync); err != nil {
 			t.Fatal(err)
 		}
 	}

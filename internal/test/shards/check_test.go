@@ -18,10 +18,10 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // faults returns the faults of the shards of an array, in order.
@@ -59,7 +59,7 @@ func damage(t *testing.T, s store.Store, key string, change func([]byte) []byte)
 func TestCheckShards(t *testing.T) {
 	ctx := context.Background()
 	for name, s := range map[string]store.Store{
-		"memory": memstore.New(), "conditional": fixture.Conditional(memstore.New()), "plain": newPlainStore(), "local": fixture.FileStore(vfs.NewDisk()),
+		"memory": memtest.New(), "conditional": fixture.Conditional(memtest.New()), "plain": newPlainStore(), "local": fixture.FileStore(vfs.NewDisk()),
 	} {
 		t.Run(name, func(t *testing.T) {
 			fragmented(t, s, sharded())
@@ -117,7 +117,7 @@ func TestCheckShards(t *testing.T) {
 // TestCheckRefused checks shards that do not exist.
 func TestCheckRefused(t *testing.T) {
 	ctx := context.Background()
-	s := memstore.New()
+	s := memtest.New()
 	fragmented(t, s, sharded())
 	a, err := zarr.At(s, "g/a").OpenArray(ctx, nil)
 	if err != nil {
@@ -129,7 +129,7 @@ func TestCheckRefused(t *testing.T) {
 	if _, err := store.Writer(s).Write(ctx, store.Put(store.MustKey("g/a/c/0/9"), nil), store.Sync); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Write(ctx, store.Delete(store.MustKey("g/a/c/0/1")), store.Sync); err != nil {
+	if _, err := store.Write(ctx, s, store.Delete(store.MustKey("g/a/c/0/1")), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := a.CheckShard(ctx, []int64{0, 1}, nil); !errors.Is(err, fs.ErrNotExist) {
@@ -150,7 +150,7 @@ func TestCheckRefused(t *testing.T) {
 // TestCheckChunks checks chunks that are not shards: each is decoded.
 func TestCheckChunks(t *testing.T) {
 	ctx := context.Background()
-	s := memstore.New()
+	s := memtest.New()
 	a, err := zarr.At(s, "").CreateArray(ctx, fixture.Edges(3, 1, 2), nil)
 	if err == nil {
 		err = zarr.Write(ctx, a, nil, fixture.Numbers(1, 6))
@@ -175,7 +175,7 @@ func TestCheckChunks(t *testing.T) {
 // grid since it was opened. Chunks of the new grid are no faults.
 func TestCheckAfterGridChange(t *testing.T) {
 	ctx := context.Background()
-	s := memstore.New()
+	s := memtest.New()
 	want := fragmented(t, s, sharded())
 	stale, err := zarr.At(s, "g/a").OpenArray(ctx, nil)
 	if err != nil {

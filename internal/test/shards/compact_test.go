@@ -17,12 +17,12 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // sharded is a spec with shards of listed lengths along an axis of 12, and 4 columns.
@@ -73,7 +73,7 @@ type plainStore struct {
 }
 
 func newPlainStore() store.Store {
-	m := memstore.New()
+	m := memtest.New()
 	return plainStore{m, fixture.Only(m, store.OpPut, store.OpDelete), m}
 }
 
@@ -99,7 +99,7 @@ func shardBytes(t *testing.T, a *zarr.Array) (n, shards int64) {
 func TestCompactShards(t *testing.T) {
 	ctx := context.Background()
 	for name, s := range map[string]store.Store{
-		"memory": memstore.New(), "conditional": fixture.Conditional(memstore.New()), "plain": newPlainStore(), "local": fixture.FileStore(vfs.NewDisk()),
+		"memory": memtest.New(), "conditional": fixture.Conditional(memtest.New()), "plain": newPlainStore(), "local": fixture.FileStore(vfs.NewDisk()),
 	} {
 		for _, order := range []codec.Order{codec.Morton, codec.Fortran} {
 			t.Run(fmt.Sprint(name, order), func(t *testing.T) {
@@ -167,7 +167,7 @@ func (l *requestLog) on(s store.Store) store.Store {
 // write.
 func TestCompactRequests(t *testing.T) {
 	ctx := context.Background()
-	m := memstore.New()
+	m := memtest.New()
 	fragmented(t, m, sharded())
 	for _, want := range [][3]int64{{6, 3, 0}, {3, 0, 0}} {
 		log := new(requestLog)
@@ -192,7 +192,7 @@ func TestCompactDamagedShard(t *testing.T) {
 		func(b []byte) []byte { return b[4:] },  // entries lead out of the shard
 		func(b []byte) []byte { b[len(b)-9] ^= 1; return b },
 	} {
-		m := memstore.New()
+		m := memtest.New()
 		fragmented(t, m, sharded())
 		key := store.MustKey("g/a/c/0/1")
 		value, _, err := m.Get(ctx, key, store.Request{}, nil)
@@ -223,7 +223,7 @@ func TestCompactDamagedShard(t *testing.T) {
 // TestCompactRefused makes calls of Compact that are refused.
 func TestCompactRefused(t *testing.T) {
 	ctx := context.Background()
-	h := zarr.At(memstore.New(), "")
+	h := zarr.At(memtest.New(), "")
 	wrapped := fixture.Must(codec.Shards(codec.Sharding{Inner: grid.Chunks(2), Codecs: fixture.Plain()}))
 	spec := fixture.Every(8, 4)
 	for name, codecs := range map[string][]metadata.Extension{
@@ -259,7 +259,7 @@ func TestCompactWithoutChecksum(t *testing.T) {
 	spec.InnerChunks, spec.Codecs = nil, []metadata.Extension{fixture.Must(codec.Shards(codec.Sharding{
 		Inner: grid.Chunks(2, 2), Codecs: fixture.Plain(), IndexCodecs: fixture.Plain(), AtStart: true,
 	}))}
-	for _, s := range []store.Store{memstore.New(), fixture.Conditional(memstore.New()), fixture.FileStore(vfs.NewDisk())} {
+	for _, s := range []store.Store{memtest.New(), fixture.Conditional(memtest.New()), fixture.FileStore(vfs.NewDisk())} {
 		want := fragmented(t, s, spec)
 		a, err := zarr.At(s, "g/a").OpenArray(ctx, &zarr.Options{Write: true})
 		if err != nil {
@@ -278,7 +278,7 @@ func TestCompactWithoutChecksum(t *testing.T) {
 // program changed its grid.
 func TestCompactAfterGridChange(t *testing.T) {
 	ctx := context.Background()
-	for _, s := range []store.Store{memstore.New(), fixture.Conditional(memstore.New())} {
+	for _, s := range []store.Store{memtest.New(), fixture.Conditional(memtest.New())} {
 		want := fragmented(t, s, sharded())
 		stale, err := zarr.At(s, "g/a").OpenArray(ctx, &zarr.Options{Write: true})
 		if err != nil {
@@ -314,7 +314,7 @@ func TestCompactAfterGridChange(t *testing.T) {
 // chunks of the same shards. No write is lost.
 func TestCompactDuringWrites(t *testing.T) {
 	ctx := context.Background()
-	for _, s := range []store.Store{memstore.New(), fixture.Conditional(memstore.New()), fixture.FileStore(vfs.NewDisk())} {
+	for _, s := range []store.Store{memtest.New(), fixture.Conditional(memtest.New()), fixture.FileStore(vfs.NewDisk())} {
 		want := fragmented(t, s, sharded())
 		const writers, rounds = 4, 30
 		done := make(chan error)

@@ -15,11 +15,11 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // TestNothingBeyondExtent resizes planes at random, with locks and behind fences, and
@@ -30,7 +30,7 @@ func TestNothingBeyondExtent(t *testing.T) {
 	cut := 0
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		var s store.Store = memstore.New()
+		var s store.Store = memtest.New()
 		if seed%2 == 1 {
 			s = fixture.Conditional(s)
 		}
@@ -98,9 +98,9 @@ func reaching(t *testing.T, s store.Store, a *zarr.Array, step []int64) (reach i
 // TestCompactConflict lets another writer change a shard between the read and the write
 // of a compaction. The change is kept.
 func TestCompactConflict(t *testing.T) {
-	others := memstore.New()
+	others := memtest.New()
 	want := fragmented(t, others, sharded())
-	filled := memstore.New() // the same array with other elements
+	filled := memtest.New() // the same array with other elements
 	fragmented(t, filled, sharded())
 	b, err := zarr.At(filled, "g/a").OpenArray(t.Context(), appendingShards())
 	if err == nil {
@@ -117,7 +117,7 @@ func TestCompactConflict(t *testing.T) {
 		changed[op.Key] = true
 		shard, _, err := filled.Get(ctx, op.Key, store.Request{}, nil)
 		if err == nil {
-			_, err = others.Write(ctx, store.Put(op.Key, shard), store.Flush)
+			_, err = store.Write(ctx, others, store.Put(op.Key, shard), store.Flush)
 		}
 		return err
 	}})
@@ -142,7 +142,7 @@ func TestCompactConflict(t *testing.T) {
 func TestShorterInPlace(t *testing.T) {
 	spec := sharded()
 	spec.Codecs = append(fixture.Plain(), codec.Gzip(5))
-	s := memstore.New()
+	s := memtest.New()
 	a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func TestShorterInPlace(t *testing.T) {
 // TestCompactEmptyShard compacts a shard that has no inner chunk, but unused bytes. It
 // stays stored, since an array may declare that a missing shard is damage.
 func TestCompactEmptyShard(t *testing.T) {
-	s, spec := memstore.New(), fixture.Every(4, 4)
+	s, spec := memtest.New(), fixture.Every(4, 4)
 	spec.Codecs = []metadata.Extension{fixture.Must(codec.Shards(codec.Sharding{
 		Inner: grid.Chunks(2), Codecs: fixture.Plain(), IndexCodecs: fixture.Plain(),
 	}))}

@@ -14,10 +14,10 @@ import (
 	"varve.dev/zarr/internal/codecs/sharding"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // rottenReaders are arrays that read a damaged shard in different ways.
@@ -226,11 +226,11 @@ func (r *rottenReaders) tryBlind(t *testing.T, data []byte, label string) {
 }
 
 // damagedStores are stores of all kinds with a damaged shard.
-func damagedStores(t *testing.T, s *goldenShard, data []byte, do func(name string, s *memstore.Store, h *zarr.Location)) {
+func damagedStores(t *testing.T, s *goldenShard, data []byte, do func(name string, s memtest.Store, h *zarr.Location)) {
 	t.Helper()
-	for name, wrap := range map[string]func(*memstore.Store) store.Store{
-		"memory":      func(m *memstore.Store) store.Store { return m },
-		"conditional": func(m *memstore.Store) store.Store { return stepping.Conditional(m, stepping.Hooks{}) },
+	for name, wrap := range map[string]func(memtest.Store) store.Store{
+		"memory":      func(m memtest.Store) store.Store { return m },
+		"conditional": func(m memtest.Store) store.Store { return stepping.Conditional(m, stepping.Hooks{}) },
 	} {
 		m := s.inMemory(t)
 		if _, err := m.Write(t.Context(), store.Put(s.key, data), store.Flush); err != nil {
@@ -255,7 +255,7 @@ func TestShardFlipsAndWrites(t *testing.T) {
 			for i := len(strategy) % every; i < len(s.data); i += every {
 				data := slices.Clone(s.data)
 				data[i] ^= 1 << (i % 8)
-				damagedStores(t, s, data, func(name string, m *memstore.Store, h *zarr.Location) {
+				damagedStores(t, s, data, func(name string, m memtest.Store, h *zarr.Location) {
 					tries++
 					w := &damagedWrite{goldenShard: s, m: m, h: h, strategy: strategy, hurt: s.owner(i), label: fmt.Sprintf("%s, %s: byte %d", strategy, name, i)}
 					failed += w.run(t)
@@ -272,7 +272,7 @@ func TestShardFlipsAndWrites(t *testing.T) {
 // damagedWrite changes one damaged shard.
 type damagedWrite struct {
 	*goldenShard
-	m        *memstore.Store
+	m        memtest.Store
 	h        *zarr.Location
 	strategy string
 	hurt     int

@@ -14,9 +14,9 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // goldenShards are the arrays of testdata/stores.zip whose chunks are shards and whose
@@ -92,9 +92,9 @@ func (g *goldenArray) parse(t testing.TB) {
 }
 
 // inMemory returns a store with the files of the array.
-func (g *goldenArray) inMemory(t testing.TB) *memstore.Store {
+func (g *goldenArray) inMemory(t testing.TB) memtest.Store {
 	t.Helper()
-	s := memstore.New()
+	s := memtest.New()
 	for key, data := range g.files {
 		if _, err := s.Write(context.Background(), store.Put(key, data), store.Flush); err != nil {
 			t.Fatal(err)

@@ -15,9 +15,9 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // damagedIndex creates an array of two shards with checksums in a store, and flips a bit
@@ -52,7 +52,7 @@ func stored(t *testing.T, s store.Store, key string) []byte {
 
 // TestRepairShard restores an index once. A sound shard is not written.
 func TestRepairShard(t *testing.T) {
-	ctx, s := context.Background(), memstore.New()
+	ctx, s := context.Background(), memtest.New()
 	before := damagedIndex(t, s)
 	a := fixture.Must(zarr.At(s, "").OpenArray(ctx, &zarr.Options{Write: true}))
 	if _, err := zarr.Read[int32](ctx, a, nil); !errors.Is(err, zarr.ErrChecksum) {
@@ -74,7 +74,7 @@ func TestRepairShard(t *testing.T) {
 // TestRepairShardUnderWriter replaces the shard after the repair has read it. The repair
 // keeps what the other writer has stored.
 func TestRepairShardUnderWriter(t *testing.T) {
-	ctx, m := context.Background(), memstore.New()
+	ctx, m := context.Background(), memtest.New()
 	before := damagedIndex(t, m)
 	other := slices.Clone(before)
 	copy(other, other[12:24]) // the first inner chunk becomes equal to the second one
@@ -98,7 +98,7 @@ func TestRepairShardUnderWriter(t *testing.T) {
 
 // TestRepairShardRefuses leaves shards alone that it may not or cannot repair.
 func TestRepairShardRefuses(t *testing.T) {
-	ctx, m := context.Background(), memstore.New()
+	ctx, m := context.Background(), memtest.New()
 	damagedIndex(t, m)
 	damaged := stored(t, m, "c/0")
 	writable := &zarr.Options{Write: true, SingleWriter: true}
@@ -122,13 +122,13 @@ func TestRepairShardRefuses(t *testing.T) {
 		t.Error("the shard was changed")
 	}
 	a := fixture.Must(zarr.At(m, "").OpenArray(ctx, writable))
-	if _, err := m.Write(ctx, store.Delete(store.MustKey("c/1")), store.Sync); err != nil {
+	if _, err := store.Write(ctx, m, store.Delete(store.MustKey("c/1")), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	if done, err := a.RepairShard(ctx, []int64{1}); done || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a shard that is not stored: %t, %v", done, err)
 	}
-	plain := fixture.Must(zarr.At(memstore.New(), "").CreateArray(ctx, fixture.Every(4, 2), nil))
+	plain := fixture.Must(zarr.At(memtest.New(), "").CreateArray(ctx, fixture.Every(4, 2), nil))
 	if done, err := plain.RepairShard(ctx, []int64{0}); done || !errors.Is(err, zarr.ErrUnsupported) {
 		t.Errorf("an array without shards: %t, %v", done, err)
 	}

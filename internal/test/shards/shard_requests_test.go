@@ -16,11 +16,11 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // requests notes the requests for chunks.
@@ -55,7 +55,7 @@ type far struct {
 }
 
 func newFar() far {
-	return far{stepping.Conditional(memstore.New(), stepping.Hooks{}), new(requests)}
+	return far{stepping.Conditional(memtest.New(), stepping.Hooks{}), new(requests)}
 }
 
 // asked describes a requested range in short.

@@ -57,7 +57,7 @@ func benchStores(b *testing.B) map[string]func() store.Store {
 			if err != nil {
 				b.Fatal(err)
 			}
-			b.Cleanup(func() { s.Close() })
+			b.Cleanup(func() { store.Close(s) })
 			return s
 		},
 	}

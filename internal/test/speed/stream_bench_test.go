@@ -10,14 +10,14 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/store/memstore"
 )
 
 // metered is a store that counts written values and their bytes.
 type metered struct {
-	*memstore.Store
+	memtest.Store
 	puts, bytes atomic.Int64
 }
 
@@ -111,7 +111,7 @@ func benchStream(b *testing.B, where string, spec zarr.Spec, size int64, run fun
 	ctx := context.Background()
 	b.SetBytes(size)
 	var overhead, peak float64
-	counted := &metered{Store: memstore.New()}
+	counted := &metered{Store: memtest.New()}
 	for i := range b.N {
 		b.StopTimer()
 		var s store.Store = counted
@@ -120,7 +120,7 @@ func benchStream(b *testing.B, where string, spec zarr.Spec, size int64, run fun
 			if err != nil {
 				b.Fatal(err)
 			}
-			defer local.Close()
+			defer store.Close(local)
 			s = local
 		}
 		a, err := zarr.At(s, fmt.Sprint("a", i)).CreateArray(ctx, spec, nil)

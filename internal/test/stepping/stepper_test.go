@@ -14,15 +14,15 @@ import (
 
 	"go.uber.org/goleak"
 
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/storetest"
 )
 
 func TestConditional(t *testing.T) {
-	storetest.Run(t, func(*testing.T) store.Store { return stepping.Conditional(memstore.New(), stepping.Hooks{}) })
-	s := stepping.Conditional(memstore.New(), stepping.Hooks{})
+	storetest.Run(t, func(*testing.T) store.Store { return stepping.Conditional(memtest.New(), stepping.Hooks{}) })
+	s := stepping.Conditional(memtest.New(), stepping.Hooks{})
 	for name, has := range map[string]bool{"Batcher": implements[store.Batcher](s), "Opener": implements[store.Opener](s), "Locker": implements[store.Locker](s)} {
 		if has {
 			t.Errorf("the object store is a %s", name)
@@ -61,8 +61,8 @@ func TestHooks(t *testing.T) {
 		}, "old"},
 	} {
 		for _, after := range []bool{false, true} {
-			m := memstore.New()
-			old, err := m.Write(ctx, store.Put(key, []byte("old")), store.Flush)
+			m := memtest.New()
+			old, err := store.Write(ctx, m, store.Put(key, []byte("old")), store.Flush)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,7 +135,7 @@ func add(careful bool) func(s store.Store) error {
 // share.
 func counted(t *testing.T, clients int, careful bool) (*stepping.Stepper, store.Store) {
 	t.Helper()
-	m := memstore.New()
+	m := memtest.New()
 	if err := write(m, "n", "0"); err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestTrace(t *testing.T) {
 // them, and ends before its goroutines.
 func TestBusyClient(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	m := memstore.New()
+	m := memtest.New()
 	st := stepping.NewStepper(m)
 	ctx, cancel := context.WithCancel(t.Context())
 	i := st.Start(func(s store.Store) error {
@@ -289,7 +289,7 @@ func TestBusyClient(t *testing.T) {
 
 // TestClientExits ends a client as a failed test does.
 func TestClientExits(t *testing.T) {
-	st := stepping.NewStepper(memstore.New())
+	st := stepping.NewStepper(memtest.New())
 	defer st.Close()
 	i := st.Start(func(store.Store) error {
 		runtime.Goexit()
@@ -332,7 +332,7 @@ func ExampleStepper() {
 		}
 		return writeIf(s, "k", "v", store.IfAbsent())
 	}
-	st := stepping.NewStepper(memstore.New())
+	st := stepping.NewStepper(memtest.New())
 	defer st.Close()
 	first, second := st.Start(create), st.Start(create)
 	st.Step(first)

@@ -19,12 +19,12 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 func TestMain(m *testing.M) { fixture.Main(m) }
@@ -58,9 +58,9 @@ func TestStitch(t *testing.T) {
 		across := rapid.Int64Range(1, 6).Draw(t, "across")
 		step := rapid.Int64Range(1, 4).Draw(t, "step")
 		stores := map[string]func() store.Store{
-			"memory":      func() store.Store { return memstore.New() },
+			"memory":      func() store.Store { return memtest.New() },
 			"local":       func() store.Store { return fixture.FileStore(vfs.NewDisk()) },
-			"conditional": func() store.Store { return fixture.Conditional(memstore.New()) },
+			"conditional": func() store.Store { return fixture.Conditional(memtest.New()) },
 		}
 		h := zarr.At(stores[rapid.SampledFrom([]string{"memory", "local", "conditional"}).Draw(t, "store")](), "")
 		spec := func(label string) zarr.Spec {
@@ -93,7 +93,7 @@ func TestStitch(t *testing.T) {
 			}
 			from := h
 			if rapid.Bool().Draw(t, "elsewhere") {
-				from = zarr.At(memstore.New(), "")
+				from = zarr.At(memtest.New(), "")
 			}
 			seg := create(t, from.At(fmt.Sprint("s", i)), s)
 			want = concatenated(want, fill(t, seg, axis, int32(100*(i+1))), axis)
@@ -154,7 +154,7 @@ func concatenated(a, b zarr.Block[int32], axis int) zarr.Block[int32] {
 // nothing is decoded or encoded.
 func TestSensors(t *testing.T) {
 	ctx := context.Background()
-	s := memstore.New()
+	s := memtest.New()
 	h := zarr.At(s, "")
 	g := fixture.Must(h.At("all").CreateGroup(ctx, nil, nil))
 	names := map[string]dtype.Type{"time": dtype.Int64, "value": dtype.Float64}
@@ -207,7 +207,7 @@ func TestSensors(t *testing.T) {
 // TestStitchText stitches text, whose chunks can only be copied.
 func TestStitchText(t *testing.T) {
 	ctx := context.Background()
-	h := zarr.At(memstore.New(), "")
+	h := zarr.At(memtest.New(), "")
 	spec := zarr.Spec{Shape: []int64{2}, Type: dtype.String, Chunks: []grid.Cut{grid.Edges(2)}}
 	a, seg := create(t, h.At("a"), spec), create(t, h.At("s"), spec)
 	for array, words := range map[*zarr.Array][]string{a: {"a", "b"}, seg: {"c", "d"}} {
@@ -231,7 +231,7 @@ func TestStitchText(t *testing.T) {
 // TestStitchRefused has segments that do not continue the array.
 func TestStitchRefused(t *testing.T) {
 	ctx := context.Background()
-	h := zarr.At(memstore.New(), "")
+	h := zarr.At(memtest.New(), "")
 	a := create(t, h.At("a"), zarr.Spec{Shape: []int64{2, 3}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(2), grid.Every(3)}})
 	for name, spec := range map[string]zarr.Spec{
 		"shape":       {Shape: []int64{2, 4}, Type: dtype.Int32},
@@ -256,9 +256,9 @@ func TestStitchRefused(t *testing.T) {
 func TestStitchOverLeft(t *testing.T) {
 	ctx := context.Background()
 	spec := zarr.Spec{Shape: []int64{2}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(1, 1)}, Codecs: fixture.Plain()}
-	for name, s := range map[string]store.Store{"locks": fixture.FileStore(vfs.NewDisk()), "fence": fixture.Conditional(memstore.New())} {
+	for name, s := range map[string]store.Store{"locks": fixture.FileStore(vfs.NewDisk()), "fence": fixture.Conditional(memtest.New())} {
 		t.Run(name, func(t *testing.T) {
-			a, seg := create(t, zarr.At(s, "a"), spec), create(t, zarr.At(memstore.New(), ""), spec)
+			a, seg := create(t, zarr.At(s, "a"), spec), create(t, zarr.At(memtest.New(), ""), spec)
 			for _, key := range []string{"a/c/2", "a/c/3"} {
 				if _, err := store.Write(ctx, s, store.Put(store.MustKey(key), []byte("left")), store.Flush); err != nil {
 					t.Fatal(err)
@@ -278,9 +278,9 @@ func TestStitchOverLeft(t *testing.T) {
 // here. If the writer continues during the stitch, nothing is published.
 func TestStitchNewest(t *testing.T) {
 	ctx := context.Background()
-	h := zarr.At(memstore.New(), "")
+	h := zarr.At(memtest.New(), "")
 	spec := zarr.Spec{Shape: []int64{1}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(1)}}
-	s := &growing{Store: memstore.New()}
+	s := &growing{Store: memtest.New()}
 	a, writer := create(t, h.At("a"), spec), create(t, zarr.At(s, ""), spec)
 	seg := fixture.Must(zarr.At(s, "").OpenArray(ctx, nil))
 	grow := func() error { return zarr.Append(ctx, writer, 0, []int32{2}, nil) }
@@ -301,7 +301,7 @@ func TestStitchNewest(t *testing.T) {
 
 // growing is the store of an array that grows when a chunk of it is read.
 type growing struct {
-	*memstore.Store
+	memtest.Store
 	grow func() error
 }
 
@@ -335,7 +335,7 @@ func TestStitchTwice(t *testing.T) {
 // filled, and the chunks that follow stay as they are.
 func TestStitchOpenEdges(t *testing.T) {
 	ctx := context.Background()
-	h := zarr.At(memstore.New(), "")
+	h := zarr.At(memtest.New(), "")
 	a := create(t, h.At("a"), zarr.Spec{Shape: []int64{1}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(3)}})
 	var segments []*zarr.Array
 	for i := range 3 {
@@ -364,7 +364,7 @@ func TestStitchOpenEdges(t *testing.T) {
 // chunk that the segment stores does not become the fill value.
 func TestStitchFailedCopy(t *testing.T) {
 	ctx := context.Background()
-	h := zarr.At(lying{memstore.New()}, "")
+	h := zarr.At(lying{memtest.New()}, "")
 	spec := zarr.Spec{Shape: []int64{2}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(2)}}
 	a, seg := create(t, h.At("a"), spec), create(t, h.At("s"), spec)
 	if err := zarr.Fill(ctx, seg, nil, int32(7)); err != nil {
@@ -376,7 +376,7 @@ func TestStitchFailedCopy(t *testing.T) {
 }
 
 // lying is a store whose batches do not find what they copy.
-type lying struct{ *memstore.Store }
+type lying struct{ memtest.Store }
 
 func (l lying) Batch(ctx context.Context, d store.Durability) (store.Batch, error) {
 	b, err := store.NewBatch(ctx, l.Store, d)
@@ -397,7 +397,7 @@ func (b lyingBatch) Write(ctx context.Context, c store.Change) (store.Written, e
 // TestStitchMissing stitches a segment whose chunks all have to be stored.
 func TestStitchMissing(t *testing.T) {
 	ctx := context.Background()
-	h := zarr.At(memstore.New(), "")
+	h := zarr.At(memtest.New(), "")
 	spec := zarr.Spec{Shape: []int64{2}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(1, 1)}}
 	a := create(t, h.At("a"), spec)
 	create(t, h.At("s"), spec)
@@ -411,10 +411,10 @@ func TestStitchMissing(t *testing.T) {
 // not taken for a conflict of the array.
 func TestStitchDamaged(t *testing.T) {
 	ctx := context.Background()
-	h := zarr.At(memstore.New(), "")
+	h := zarr.At(memtest.New(), "")
 	spec := zarr.Spec{Shape: []int64{2}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(1, 1)}}
 	a := create(t, h.At("a"), spec)
-	broken := &failing{Store: memstore.New()}
+	broken := &failing{Store: memtest.New()}
 	seg := create(t, zarr.At(broken, ""), spec)
 	if err := zarr.Fill(ctx, seg, nil, int32(1)); err != nil {
 		t.Fatal(err)
@@ -434,7 +434,7 @@ var errBroken = fmt.Errorf("broken: %w", store.ErrConflict)
 
 // failing is a store whose chunk 1 cannot be read.
 type failing struct {
-	*memstore.Store
+	memtest.Store
 	on bool
 }
 

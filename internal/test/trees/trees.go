@@ -19,11 +19,11 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/store/memstore"
 )
 
 // Tree makes a group with arrays of several kinds and consolidated metadata.
@@ -152,7 +152,7 @@ func Directory(t testing.TB) store.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close() })
+	t.Cleanup(func() { store.Close(s) })
 	return s
 }
 
@@ -324,7 +324,7 @@ func Counting(from, n int64) []int32 {
 }
 
 // Aged is a store whose values seem to have been written an hour before they were.
-type Aged struct{ *memstore.Store }
+type Aged struct{ memtest.Store }
 
 const age = time.Hour
 

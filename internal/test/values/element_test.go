@@ -64,3 +64,31 @@ func roundTrip[T interface {
 		t.Errorf("%s: %v, %v", name, b.Data, err)
 	}
 }
+
+// TestTimesWithinSteps checks that a time or duration which is no whole number of the
+// steps of its data type is refused: it would be read back as another one.
+func TestTimesWithinSteps(t *testing.T) {
+	whole := time.Date(2020, 3, 1, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		step   dtype.Step
+		others []time.Duration
+	}{
+		{dtype.Step{Unit: "ns", Factor: 100}, []time.Duration{1, 150}}, {dtype.Step{Unit: "s", Factor: 1}, []time.Duration{900 * time.Millisecond, 1}},
+		{dtype.Step{Unit: "D", Factor: 1}, []time.Duration{17 * time.Hour, time.Second}}, {dtype.Step{Unit: "M", Factor: 1}, []time.Duration{24 * time.Hour}},
+	} {
+		typ := fixture.Must(dtype.DatetimeOf(c.step.Unit, int(c.step.Factor)))
+		a := fixture.ArrayOf(t, typ, []int64{1})
+		for _, at := range []time.Time{whole, whole.In(time.FixedZone("", 3600)), {}} {
+			if err := zarr.Write(t.Context(), a, nil, []time.Time{at}); err != nil {
+				t.Errorf("%s: %v: %v", typ, at, err)
+			}
+			if b, err := zarr.Read[time.Time](t.Context(), a, nil); err != nil || !b.Data[0].Equal(at) {
+				t.Errorf("%s: %v, want %v (%v)", typ, b.Data, at, err)
+			}
+		}
+		for _, d := range c.others {
+			err := zarr.Write(t.Context(), a, nil, []time.Time{whole.Add(d)})
+			fixture.Expect(t, err, zarr.ErrInvalidArgument, "invalid-argument", "whole number of steps", "Truncate")
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
 )
@@ -42,7 +43,7 @@ func TestStreamMemory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer s.Close()
+			defer store.Close(s)
 			a, err := zarr.At(s, "a").CreateArray(ctx, fixture.Images(side, planes), nil)
 			if err != nil {
 				t.Fatal(err)

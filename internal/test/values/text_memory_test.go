@@ -48,7 +48,7 @@ func bombs(t *testing.T, chunks, letters int, sharded bool, opt *zarr.Options) *
 		if sharded {
 			err = a.Inner().WriteEncodedChunk(ctx, []int64{i}, frame)
 		} else {
-			_, err = s.Write(ctx, store.Put(store.MustKey(fmt.Sprintf("c/%d", i)), frame), store.Sync)
+			_, err = store.Write(ctx, s, store.Put(store.MustKey(fmt.Sprintf("c/%d", i)), frame), store.Sync)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -220,7 +220,7 @@ func TestClaimOfText(t *testing.T) {
 	frame := binary.LittleEndian.AppendUint32(nil, 0xFD2FB528)
 	frame = binary.LittleEndian.AppendUint64(append(frame, 0xE0), 1<<30) // one segment, a size of 8 bytes
 	frame = append(frame, 1<<1|0x01, 0, 2, 'a')
-	if _, err := s.Write(ctx, store.Put(store.MustKey("0"), frame), store.Sync); err != nil {
+	if _, err := store.Write(ctx, s, store.Put(store.MustKey("0"), frame), store.Sync); err != nil {
 		t.Fatal(err)
 	}
 	var before, after runtime.MemStats

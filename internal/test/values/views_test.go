@@ -16,10 +16,10 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // block432 is an array of 4×3×2 numbers, starting at 0, with names for two of its axes.
@@ -40,7 +40,7 @@ func block432(t testing.TB, s store.Store) *zarr.Array {
 
 func TestViewNames(t *testing.T) {
 	ctx := t.Context()
-	a := block432(t, memstore.New())
+	a := block432(t, memtest.New())
 	v := fixture.Must(a.View(selection.Named{"lat": selection.List(2, 0, 0)}))
 	v = fixture.Must(v.Transpose(1, 2, 0))
 	if got := v.DimensionNames(); !slices.Equal(got, []string{"lat", "", "time"}) || !slices.Equal(v.Shape(), []int64{3, 2, 4}) || v.Rank() != 3 {
@@ -62,7 +62,7 @@ func TestViewNames(t *testing.T) {
 
 // TestViewErrors selects from views what is outside of them.
 func TestViewErrors(t *testing.T) {
-	a := block432(t, memstore.New())
+	a := block432(t, memtest.New())
 	v := fixture.Must(a.View(selection.Basic{selection.Span(1, 3)}))
 	for name, sel := range map[string]selection.Selection{
 		"beyond the view": selection.Basic{selection.At(2)}, "too many axes": selection.Box{{0, 1}, {0, 1}, {0, 1}, {0, 1}},
@@ -87,7 +87,7 @@ func TestViewErrors(t *testing.T) {
 // elements as long as these are in the array.
 func TestViewAndGrowth(t *testing.T) {
 	ctx := t.Context()
-	a := block432(t, memstore.New())
+	a := block432(t, memtest.New())
 	last := fixture.Must(a.View(selection.Basic{selection.At(-1)}))
 	mask := fixture.Must(a.View(selection.Mask{Shape: []int64{4, 3, 2}, Data: slices.Concat([]bool{true}, make([]bool, 22), []bool{true})}))
 	if err := a.Resize(ctx, []int64{6, 5, 2}, nil); err != nil {
@@ -113,7 +113,7 @@ func TestViewAndGrowth(t *testing.T) {
 
 // TestViewReadsNothing makes views of an array, which must not read chunks.
 func TestViewReadsNothing(t *testing.T) {
-	s := &fixture.Noted{Store: memstore.New()}
+	s := &fixture.Noted{Store: memtest.New()}
 	v := fixture.Must(block432(t, s).View(selection.Basic{selection.Span(0, 2)}))
 	v = fixture.Must(v.View(selection.Orthogonal{selection.List(1, 0)}))
 	v = fixture.Must(v.Transpose())
@@ -125,7 +125,7 @@ func TestViewReadsNothing(t *testing.T) {
 
 func TestStridedErrors(t *testing.T) {
 	ctx := t.Context()
-	a := block432(t, memstore.New())
+	a := block432(t, memtest.New())
 	sel := selection.Basic{selection.At(0)}
 	for _, tt := range []struct {
 		name    string
@@ -153,7 +153,7 @@ func TestStridedErrors(t *testing.T) {
 
 // slowGets is a store that counts concurrent reads, and fails on demand.
 type slowGets struct {
-	*memstore.Store
+	memtest.Store
 	current, most, gets atomic.Int64
 	fail                atomic.Bool
 }
@@ -174,7 +174,7 @@ func (s *slowGets) Get(ctx context.Context, key store.Key, q store.Request, dst 
 // error of the store. No read follows, few chunks were read ahead, and an error is
 // yielded once. TestMain of the package checks that no goroutine is left.
 func TestPiecesEnd(t *testing.T) {
-	s := &slowGets{Store: memstore.New()}
+	s := &slowGets{Store: memtest.New()}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	a, err := zarr.At(s, "").CreateArray(ctx, zarr.Spec{Shape: []int64{1000}, Type: dtype.Int32, Chunks: grid.Chunks(10)}, nil)
@@ -238,7 +238,7 @@ func TestPiecesEnd(t *testing.T) {
 
 // TestPiecesBudget checks that reading ahead stays within the budget.
 func TestPiecesBudget(t *testing.T) {
-	s := &slowGets{Store: memstore.New()}
+	s := &slowGets{Store: memtest.New()}
 	a, err := zarr.At(s, "").CreateArray(t.Context(), zarr.Spec{Shape: []int64{1000}, Type: dtype.Int32, Chunks: grid.Chunks(10)},
 		&zarr.CreateOptions{Options: zarr.Options{Budget: 100}}) // a little more than one piece
 	if err != nil {
@@ -266,7 +266,7 @@ func TestConcurrentPoints(t *testing.T) {
 	for name, inner := range map[string][]grid.Cut{"chunks": nil, "shards": {grid.Every(5)}} {
 		t.Run(name, func(t *testing.T) {
 			const writers, each = 8, 50
-			under := memstore.New()
+			under := memtest.New()
 			spec := zarr.Spec{Shape: []int64{writers * each}, Type: dtype.Int32, Chunks: grid.Chunks(100), InnerChunks: inner}
 			if _, err := zarr.At(under, "").CreateArray(t.Context(), spec, nil); err != nil {
 				t.Fatal(err)

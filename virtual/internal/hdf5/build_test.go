@@ -105,7 +105,7 @@ func openBytes(t testing.TB, b []byte) *scan.File {
 	t.Helper()
 	s := memstore.New()
 	key := store.MustKey("a.h5")
-	if _, err := s.Write(t.Context(), store.Put(key, b), store.Flush); err != nil {
+	if _, err := store.Write(t.Context(), s, store.Put(key, b), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	f, err := scan.Open(t.Context(), s, key)

@@ -33,7 +33,7 @@ func scanCounted(t *testing.T, b []byte) (*scan.Dataset, *counted) {
 	t.Helper()
 	s := memstore.New()
 	key := store.MustKey("a.h5")
-	if _, err := s.Write(t.Context(), store.Put(key, b), store.Flush); err != nil {
+	if _, err := store.Write(t.Context(), s, store.Put(key, b), store.Flush); err != nil {
 		t.Fatal(err)
 	}
 	c := &counted{Store: s}

@@ -150,7 +150,7 @@ func TestCorrupt(t *testing.T) {
 func TestIs(t *testing.T) {
 	for text, want := range map[string]bool{magic: true, magic[:5]: false, "": false, "CDF\x01xyz": false} {
 		m := memstore.New()
-		if _, err := m.Write(t.Context(), store.Put(store.MustKey("f"), []byte(text)), store.Flush); err != nil {
+		if _, err := store.Write(t.Context(), m, store.Put(store.MustKey("f"), []byte(text)), store.Flush); err != nil {
 			t.Fatal(err)
 		}
 		f, err := scan.Open(t.Context(), m, store.MustKey("f"))

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"varve.dev/zarr/cmd/varve/internal/doctor"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/store/memstore"
 )
 
 func examine(t *testing.T, s store.Store) *doctor.Report {
@@ -56,7 +56,7 @@ func TestSoundStores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, s := range map[string]store.Store{"memory": memstore.New(), "files": files} {
+	for name, s := range map[string]store.Store{"memory": memtest.New(), "files": files} {
 		r := examine(t, s)
 		if got := wrong(r); len(got) > 0 {
 			t.Errorf("%s: %v", name, got)
@@ -68,7 +68,7 @@ func TestSoundStores(t *testing.T) {
 }
 
 // paced is a store that limits the requests in flight.
-type paced struct{ *memstore.Store }
+type paced struct{ memtest.Store }
 
 func (paced) Traits() store.Traits { return store.Traits{Requests: 32} }
 
@@ -76,7 +76,7 @@ func (paced) CheckKey(store.Key) error { return nil }
 
 // TestLimited checks that a limit of the store itself is told with the throughput.
 func TestLimited(t *testing.T) {
-	for s, want := range map[store.Store]bool{memstore.New(): false, paced{memstore.New()}: true} {
+	for s, want := range map[store.Store]bool{memtest.New(): false, paced{memtest.New()}: true} {
 		r := examine(t, s)
 		if r.Limited != want || strings.Contains(strings.Join(r.Advice, "\n"), "in flight") {
 			t.Errorf("limited: %t, want %t; advice %q", r.Limited, want, r.Advice)
@@ -88,7 +88,7 @@ func TestLimited(t *testing.T) {
 type careless struct{ *plain }
 
 // plain is a store without powers but those it shows.
-type plain struct{ below *memstore.Store }
+type plain struct{ below memtest.Store }
 
 func (s *plain) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	return s.below.Get(ctx, key, q, dst)
@@ -116,7 +116,7 @@ func (s careless) Write(ctx context.Context, c store.Change, d store.Durability)
 }
 
 func TestCarelessStore(t *testing.T) {
-	r := examine(t, careless{&plain{memstore.New()}})
+	r := examine(t, careless{&plain{memtest.New()}})
 	want := []string{
 		"list", "list_after_write", "create_only", "compare_and_swap", "conditional_delete", "delete_race", "locks", "copies", "assembles",
 	}
@@ -145,7 +145,7 @@ func (s hasty) Write(ctx context.Context, c store.Change, d store.Durability) (s
 
 // TestHastyStore examines a store whose deletions can hit what was just written.
 func TestHastyStore(t *testing.T) {
-	r := examine(t, hasty{stepping.Conditional(memstore.New(), stepping.Hooks{})})
+	r := examine(t, hasty{stepping.Conditional(memtest.New(), stepping.Hooks{})})
 	if got := wrong(r); !slices.Contains(got, "delete_race") || slices.Contains(got, "conditional_delete") {
 		t.Errorf("%v", got)
 	}
@@ -181,7 +181,7 @@ func (s lenient) Write(ctx context.Context, c store.Change, d store.Durability) 
 // none beside a write. Each round has a name of its own, because a service may take only
 // one write a second of one name.
 func TestLenientStore(t *testing.T) {
-	s := lenient{stepping.Conditional(memstore.New(), stepping.Hooks{}), new(sync.Mutex), map[string]int{}}
+	s := lenient{stepping.Conditional(memtest.New(), stepping.Hooks{}), new(sync.Mutex), map[string]int{}}
 	if r := examine(t, s); r.Of("delete_race") != doctor.Holds {
 		t.Errorf("%v", r.Findings)
 	}
@@ -201,7 +201,7 @@ func TestLenientStore(t *testing.T) {
 
 // TestReadOnly examines a store that cannot be written.
 func TestReadOnly(t *testing.T) {
-	s := struct{ store.Store }{&plain{memstore.New()}}
+	s := struct{ store.Store }{&plain{memtest.New()}}
 	if _, err := doctor.Examine(t.Context(), s, store.Path{}, doctor.Options{}); !errors.Is(err, store.ErrUnsupported) {
 		t.Errorf("a store that is read-only: %v", err)
 	}
@@ -232,7 +232,7 @@ func (s *stale) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 }
 
 func TestStaleStore(t *testing.T) {
-	r := examine(t, &stale{&plain{memstore.New()}, map[store.Key][]byte{}})
+	r := examine(t, &stale{&plain{memtest.New()}, map[store.Key][]byte{}})
 	for _, name := range []string{"read_after_write", "deletes"} {
 		if r.Of(name) != doctor.Fails {
 			t.Errorf("%s: %s", name, r.Of(name))

@@ -196,10 +196,7 @@ func formOf(ctx context.Context, a *zarr.Array) form {
 	if len(a.Grid().Notes()) > 0 {
 		f = draft
 	}
-	var others []string // notes about the archive, not about the document
-	if s, ok := store.Driver(a.Location().Store()).(*zipstore.Store); ok {
-		others = s.Notes()
-	}
+	others := zipstore.Notes(a.Location().Store()) // about the archive, not about the document
 	for _, note := range a.Notes() {
 		if !slices.Contains(others, note) && !strings.HasPrefix(note, "the name ") {
 			f = max(f, formOfNote(note, a.Type().Variable()))

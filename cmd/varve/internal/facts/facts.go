@@ -23,7 +23,6 @@ import (
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
-	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/zipstore"
 )
 
@@ -125,11 +124,7 @@ const unguarded = "no codec has a checksum: damage that changes values would not
 // AddGuard adds a note if no codec has a checksum, unless the array is in a zip archive,
 // which has one of each member.
 func (f *Array) AddGuard(a *zarr.Array) {
-	switch store.Driver(a.Location().Store()).(type) {
-	case *zipstore.Store, *zipstore.Archive:
-		return
-	}
-	if !a.HasChecksum() {
+	if !zipstore.IsArchive(a.Location().Store()) && !a.HasChecksum() {
 		f.Notes = append(f.Notes, unguarded)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/quantity"
 )
 
@@ -101,7 +102,7 @@ func sameBytes(a, b dtype.Type) bool {
 func asWords(t dtype.Type, e element.Values) element.Values {
 	words := make([][]byte, e.Len())
 	for i := range words {
-		words[i] = e.Type.AppendWord(nil, e.At(i))
+		words[i] = packed.AppendWord(e.Type, nil, e.At(i))
 	}
 	return element.Values{Type: t, Words: words}
 }

@@ -7,7 +7,6 @@ package node
 import (
 	"context"
 	"fmt"
-	"io"
 	"iter"
 	"os"
 	"path/filepath"
@@ -32,9 +31,7 @@ func OpenArray(cmd *cobra.Command, location string) (*zarr.Array, error) {
 
 // Close closes the store of a location that was only read.
 func Close(h *zarr.Location) {
-	if c, ok := h.Store().(io.Closer); ok {
-		_ = c.Close() // it was only read
-	}
+	_ = store.Close(h.Store()) // it was only read
 }
 
 // Complete proposes members of the group that has been typed so far, and files.

@@ -155,7 +155,7 @@ func openCache(cmd *cobra.Command) error {
 	cmd.SetContext(store.WithWrapping(ctx, func(s store.Store) store.Store {
 		// The values of an archive are ranges of the one value of a store, which is
 		// wrapped.
-		if _, ok := store.Driver(s).(*zipstore.Store); ok {
+		if zipstore.IsArchive(s) {
 			return s
 		}
 		if store.TraitsOf(s).Place == "" {

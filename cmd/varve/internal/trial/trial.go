@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"sync"
@@ -328,9 +327,4 @@ func (v *visit) repeat(ctx context.Context, s store.Store, buf *[]byte) (n int64
 }
 
 // Close closes the store below.
-func (r *Recorder) Close() error {
-	if c, ok := store.As[io.Closer](r.Store); ok {
-		return c.Close()
-	}
-	return nil
-}
+func (r *Recorder) Close() error { return store.Close(r.Store) }

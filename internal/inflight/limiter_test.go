@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package retry_test
+package inflight_test
 
 import (
 	"context"
@@ -14,10 +14,13 @@ import (
 
 	"go.uber.org/goleak"
 
+	"varve.dev/zarr/internal/inflight"
 	"varve.dev/zarr/store/retry"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var errBroken = errors.New("broken")
 
 var errBusy = retry.Throttled(errors.New("slow down"), 0)
 
@@ -30,7 +33,7 @@ type host struct {
 }
 
 // request makes one request of 1 MiB.
-func (h *host) request(l *retry.Limiter) error {
+func (h *host) request(l *inflight.Limiter) error {
 	h.mu.Lock()
 	h.flying++
 	h.asked++
@@ -52,7 +55,7 @@ func (h *host) request(l *retry.Limiter) error {
 
 // drive makes n requests, as many at a time as the limiter permits but at most wanted. It
 // returns the time that they take. Refused requests are made again.
-func (h *host) drive(t *testing.T, l *retry.Limiter, wanted, n int) time.Duration {
+func (h *host) drive(t *testing.T, l *inflight.Limiter, wanted, n int) time.Duration {
 	t.Helper()
 	begin := time.Now()
 	var all sync.WaitGroup
@@ -82,15 +85,15 @@ func steady(int) (time.Duration, error) { return 30 * time.Millisecond, nil }
 // TestNoLimit checks that a host that does not throttle gets all requests at once from
 // stores without a first limit, and 32 at once from the others.
 func TestNoLimit(t *testing.T) {
-	for wanted, limits := range map[int]retry.Limits{5000: {}, 32: retry.Adaptive()} {
+	for wanted, limits := range map[int]inflight.Limits{5000: {}, 32: inflight.Adaptive()} {
 		synctest.Test(t, func(t *testing.T) {
-			l, h := retry.NewLimiter(limits), &host{serve: steady}
+			l, h := inflight.New(limits), &host{serve: steady}
 			if took := h.drive(t, l, wanted, 10*wanted); took != 300*time.Millisecond || h.most != wanted {
 				t.Errorf("%d requests at a time took %v, %d in flight", wanted, took, h.most)
 			}
 		})
 	}
-	var none *retry.Limiter
+	var none *inflight.Limiter
 	p, err := none.Acquire(t.Context())
 	p.Release(errBusy)
 	if none.Moved(1); err != nil || none.Most() != 0 || none.Limit() < 1e9 {
@@ -121,7 +124,7 @@ func TestGrows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l, h := retry.NewLimiter(retry.Adaptive()), &host{serve: c.serve}
+				l, h := inflight.New(inflight.Adaptive()), &host{serve: c.serve}
 				took := h.drive(t, l, c.wanted, 20_000)
 				t.Logf("%v, limit %d, %d in flight", took, l.Limit(), h.most)
 				if n := l.Limit(); n < c.limits[0] || n > c.limits[1] || took > c.atMost || h.most > 256 {
@@ -136,8 +139,8 @@ func TestGrows(t *testing.T) {
 // when the host began to throttle, down to 1, and that it grows again.
 func TestHalves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := retry.NewLimiter(retry.Adaptive())
-		acquire := func(n int) (list []retry.Permit) {
+		l := inflight.New(inflight.Adaptive())
+		acquire := func(n int) (list []inflight.Permit) {
 			for range n {
 				p, ok := l.TryAcquire()
 				if !ok {
@@ -176,7 +179,7 @@ func TestHalves(t *testing.T) {
 
 // TestOthersDoNotHalve checks that lost and cancelled requests leave the limit.
 func TestOthersDoNotHalve(t *testing.T) {
-	l := retry.NewLimiter(retry.Adaptive())
+	l := inflight.New(inflight.Adaptive())
 	for _, err := range []error{retry.Temporary(errBroken, 0), retry.TimedOut(errBroken), context.Canceled, errBroken, nil} {
 		p, _ := l.TryAcquire()
 		if p.Release(err); l.Limit() != 32 {
@@ -189,10 +192,10 @@ func TestOthersDoNotHalve(t *testing.T) {
 // with and without a first limit: the requests in flight fall and recover, few requests
 // are refused, and the host always has work. When it bears more again, it gets more.
 func TestThrottled(t *testing.T) {
-	for name, limits := range map[string]retry.Limits{"adaptive": retry.Adaptive(), "free": {}} {
+	for name, limits := range map[string]inflight.Limits{"adaptive": inflight.Adaptive(), "free": {}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l, bears := retry.NewLimiter(limits), 50
+				l, bears := inflight.New(limits), 50
 				h := &host{serve: func(flying int) (time.Duration, error) {
 					if flying > bears {
 						return 5 * time.Millisecond, errBusy
@@ -218,7 +221,7 @@ func TestThrottled(t *testing.T) {
 // one who stops waiting loses none.
 func TestWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := retry.NewLimiter(retry.Limits{First: 1})
+		l := inflight.New(inflight.Limits{First: 1})
 		held, _ := l.TryAcquire()
 		var order []int
 		stopped, stop := context.WithCancel(t.Context())
@@ -254,7 +257,7 @@ func TestWaiters(t *testing.T) {
 func TestCancelledAtOnce(t *testing.T) {
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
-			l := retry.NewLimiter(retry.Limits{First: 1})
+			l := inflight.New(inflight.Limits{First: 1})
 			held, _ := l.TryAcquire()
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() {
@@ -279,7 +282,7 @@ func TestCancelledAtOnce(t *testing.T) {
 // TestCrowd takes and gives back places on several goroutines, some of which do not wait
 // for them.
 func TestCrowd(t *testing.T) {
-	l := retry.NewLimiter(retry.Limits{First: 3})
+	l := inflight.New(inflight.Limits{First: 3})
 	var all sync.WaitGroup
 	var flying atomic.Int32
 	for i := range 8 {
@@ -307,7 +310,7 @@ func TestCrowd(t *testing.T) {
 // TestForgets checks that a limiter begins again after a minute without requests.
 func TestForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := retry.NewLimiter(retry.Limits{First: 8})
+		l := inflight.New(inflight.Limits{First: 8})
 		once := func(err error) int {
 			p, _ := l.Acquire(t.Context())
 			p.Release(err)
@@ -328,8 +331,8 @@ func TestForgets(t *testing.T) {
 // TestShared checks that callers with the same host and limits share a limiter, which
 // goes with the last of them.
 func TestShared(t *testing.T) {
-	a, b := retry.LimiterOf("h:1", retry.Adaptive()), retry.LimiterOf("h:1", retry.Adaptive())
-	if a != b || a == retry.LimiterOf("h:2", retry.Adaptive()) || a == retry.LimiterOf("h:1", retry.Limits{}) {
+	a, b := inflight.Of("h:1", inflight.Adaptive()), inflight.Of("h:1", inflight.Adaptive())
+	if a != b || a == inflight.Of("h:2", inflight.Adaptive()) || a == inflight.Of("h:1", inflight.Limits{}) {
 		t.Error("hosts share limiters, or one has several")
 	}
 	p, _ := a.TryAcquire()
@@ -341,7 +344,7 @@ func TestShared(t *testing.T) {
 
 // TestNoAllocation checks that a request allocates nothing, even if it waits.
 func TestNoAllocation(t *testing.T) {
-	l := retry.NewLimiter(retry.Limits{First: 1})
+	l := inflight.New(inflight.Limits{First: 1})
 	if n := testing.AllocsPerRun(1000, func() {
 		p, _ := l.Acquire(t.Context())
 		p.Release(nil)
@@ -372,11 +375,38 @@ func TestNoAllocation(t *testing.T) {
 
 // BenchmarkLimiter measures one request through a limiter.
 func BenchmarkLimiter(b *testing.B) {
-	l := retry.NewLimiter(retry.Limits{})
+	l := inflight.New(inflight.Limits{})
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			p, _ := l.Acquire(context.Background())
 			l.Moved(1)
+			p.Release(nil)
+		}
+	})
+}
+
+// TestDoStops checks that a cancellation ends the wait of Do at once, and that the place
+// is not lost.
+func TestDoStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		begin := time.Now()
+		full := inflight.New(inflight.Limits{First: 1})
+		held, _ := full.Acquire(ctx)
+		err := retry.Policy{}.Do(ctx, func(ctx context.Context) error {
+			return full.Do(ctx, func(context.Context) error { return nil })
+		})
+		if ctx.Err() == nil || !errors.Is(err, ctx.Err()) || time.Since(begin) > time.Second {
+			t.Errorf("error %v after %v", err, time.Since(begin))
+		}
+		held.Release(nil)
+		if err := full.Do(t.Context(), func(context.Context) error { return nil }); err != nil {
+			t.Error(err)
+		}
+		if p, ok := full.TryAcquire(); !ok {
+			t.Error("the place of a cancelled request is lost")
+		} else {
 			p.Release(nil)
 		}
 	})

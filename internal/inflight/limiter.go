@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package retry
+// Package inflight limits the requests in flight to a host, for drivers of services. A
+// [Limiter] adapts their number to what the host bears. The stores of one process share
+// the limiter of a host; see [Of].
+package inflight
 
 import (
 	"context"
@@ -11,6 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 	"weak"
+
+	"varve.dev/zarr/store/retry"
 )
 
 // Limits are the settings of a [Limiter].
@@ -88,8 +93,8 @@ const (
 	longestHold  = 128
 )
 
-// NewLimiter returns a limiter for a host. Stores use [LimiterOf].
-func NewLimiter(limits Limits) *Limiter {
+// New returns a limiter for a host. Stores use [Of].
+func New(limits Limits) *Limiter {
 	limits.First = max(0, limits.First)
 	limits.Most = max(limits.First, limits.Most)
 	l := &Limiter{limits: limits}
@@ -172,6 +177,18 @@ func (l *Limiter) Acquire(ctx context.Context) (Permit, error) {
 	return Permit{}, ctx.Err()
 }
 
+// Do makes one request, which must not wait for another one of the same limiter. The
+// errors are those of request and of ctx.
+func (l *Limiter) Do(ctx context.Context, request func(context.Context) error) (err error) {
+	permit, err := l.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	// A panic in request must not keep the place.
+	defer func() { permit.Release(err) }()
+	return request(ctx)
+}
+
 // TryAcquire is Acquire for a request that is made only if it need not wait.
 func (l *Limiter) TryAcquire() (p Permit, ok bool) {
 	if l == nil {
@@ -182,7 +199,8 @@ func (l *Limiter) TryAcquire() (p Permit, ok bool) {
 	return l.enter()
 }
 
-// Release ends the request. The error is its result: the limit falls after [Throttled],
+// Release ends the request. The error is its result: the limit falls after
+// [retry.Throttled],
 // and may grow after other results.
 func (p Permit) Release(err error) {
 	l := p.l
@@ -191,7 +209,7 @@ func (p Permit) Release(err error) {
 	}
 	throttled := isThrottled(err)
 	// Lost connections and cancelled requests say nothing about what the host bears.
-	counts := err == nil || !IsTemporary(err) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+	counts := err == nil || !retry.IsTemporary(err) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -201,6 +219,15 @@ func (p Permit) Release(err error) {
 		l.end()
 	}
 	l.leave()
+}
+
+// isThrottled reports whether err is one of [retry.Throttled].
+func isThrottled(err error) bool {
+	if err == nil {
+		return false // without the allocation below
+	}
+	var f interface{ Throttled() bool }
+	return errors.As(err, &f) && f.Throttled()
 }
 
 // enter takes a place if one is free. Then nobody waits for it: see leave.
@@ -377,16 +404,16 @@ type host struct {
 	limits Limits
 }
 
-// LimiterOf returns the limiter of a host, such as "example.org:443". All callers with
+// Of returns the limiter of a host, such as "example.org:443". All callers with
 // the same limits share it for as long as one of them keeps it.
-func LimiterOf(name string, limits Limits) *Limiter {
+func Of(name string, limits Limits) *Limiter {
 	h := host{name, limits}
 	shared.Lock()
 	defer shared.Unlock()
 	if l := shared.limiters[h].Value(); l != nil {
 		return l
 	}
-	l := NewLimiter(limits)
+	l := New(limits)
 	shared.limiters[h] = weak.Make(l)
 	runtime.AddCleanup(l, forget, h)
 	return l
