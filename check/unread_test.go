@@ -114,9 +114,9 @@ func TestUnreadFolders(t *testing.T) {
 	}
 }
 
-// TestDamagedMember checks a zip archive in which the document of one array is damaged: it
-// is named, and the others are listed and checked. Where the store fails and the list of
-// members ends early, no folder is taken for one without a document.
+// TestDamagedMember checks a zip archive in which the document of one array is damaged:
+// it is named, and the others are listed and checked. Where the store fails and the
+// list of members ends early, no folder is taken for one without a document.
 func TestDamagedMember(t *testing.T) {
 	fill := func(g *zarr.Group) {
 		for _, name := range []string{"a", "b", "c"} {

@@ -488,8 +488,8 @@ func TestConvertLinks(t *testing.T) {
 	}
 }
 
-// TestEmptyDocument converts no store in which a document was cut to nothing, as a crash of
-// a machine leaves it, and names the document.
+// TestEmptyDocument converts no store in which a document was cut to nothing, as a
+// crash of a machine leaves it, and names the document.
 func TestEmptyDocument(t *testing.T) {
 	for _, c := range []struct {
 		name string

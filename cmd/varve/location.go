@@ -88,8 +88,8 @@ func within(array, location string) bool {
 	return false
 }
 
-// isAtOrBelow reports whether a location in a store, such as s3://bucket/a, is another one
-// or lies below it.
+// isAtOrBelow reports whether a location in a store, such as s3://bucket/a, is another
+// one or lies below it.
 func isAtOrBelow(above, location string) bool {
 	scheme, name, stored := strings.Cut(withoutOptions(location), "://")
 	aboveScheme, aboveName, _ := strings.Cut(withoutOptions(above), "://")

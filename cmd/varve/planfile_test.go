@@ -269,8 +269,8 @@ func readStages(t *testing.T, plan string) int {
 	return most
 }
 
-// TestPlanReplaced refuses to write a plan over another file, and over the plan of another
-// rechunk that has begun.
+// TestPlanReplaced refuses to write a plan over another file, and over the plan of
+// another rechunk that has begun.
 func TestPlanReplaced(t *testing.T) {
 	node := newNode(t, "--shape", "8,8", "--dtype", "int8", "--chunks", "2,8")
 	must(t, "", "write", node, "--value", "1", "--yes")

@@ -61,10 +61,11 @@ func (c *Copy) lookOnce(ctx context.Context) (State, error) {
 // ErrUnknown refuses a destination in the state Unknown.
 var ErrUnknown = fmt.Errorf("the destination has files but no node; choose another place: %w", fs.ErrExist)
 
-// Unknown refuses a destination in the state Unknown: it returns [ErrUnknown], or an error that names the repair where only the document
-// of the destination itself is missing: nodes are directly below. It may be a mirror that
-// has lost the document. It may be a folder of stores, too, so nothing is made there
-// before somebody has said that it is a group.
+// Unknown refuses a destination in the state Unknown: it returns [ErrUnknown], or an
+// error that names the repair where only the document of the destination itself is
+// missing: nodes are directly below. It may be a mirror that has lost the document. It
+// may be a folder of stores, too, so nothing is made there before somebody has said
+// that it is a group.
 func (c *Copy) Unknown(ctx context.Context) error {
 	names, err := tree.Directories(ctx, c.Target.Store, c.Target.Path)
 	if err != nil {

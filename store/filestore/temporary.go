@@ -37,8 +37,8 @@ type Temporary struct {
 }
 
 // ListTemporary yields the temporary files of a store of this package in dir and below,
-// and nothing of other stores. It changes nothing. Of a writer whose lock this process may
-// not try, such as on a read-only disk, it is unknown whether it has ended.
+// and nothing of other stores. It changes nothing. Of a writer whose lock this process
+// may not try, such as on a read-only disk, it is unknown whether it has ended.
 func ListTemporary(ctx context.Context, s store.Store, dir store.Path) iter.Seq2[Temporary, error] {
 	if f, ok := store.Driver(s).(*files); ok {
 		return f.listTemporary(ctx, dir)
