@@ -227,7 +227,7 @@ func (g *Group) member(ctx context.Context, p store.Path) (m Member, ok bool, er
 	switch m.Err = fail("open", g.hierarchy.name(p), err); KindOf(m.Err) {
 	case "not-found":
 		return m, false, nil
-	case "unsupported", "invalid-metadata", "limit", "overflow":
+	case "unsupported", "invalid-metadata", "limit", "overflow", "corrupt":
 		// This node cannot be opened, but the others can. Yield it with its error.
 		m.Kind = g.hierarchy.reader(g.options.Limits).Type(ctx, p)
 	default:

@@ -255,7 +255,7 @@ func isUnread(err error) bool {
 // metadata does not list. If an array cannot be checked, it continues with the others.
 func (o *Options) runGroup(ctx context.Context, g *zarr.Group) (*Report, error) {
 	report, names := &Report{}, naming{}
-	groups, nodes := []string{""}, map[string]bool{}
+	groups, nodes, complete := []string{""}, map[string]bool{}, true
 	// Compare the consolidated metadata first: if it is stale, the members come from the
 	// store. The document of the group is already read, and may be long.
 	stale, bad := report.addGroup(ctx, g, "", g.Metadata())
@@ -266,6 +266,7 @@ func (o *Options) runGroup(ctx context.Context, g *zarr.Group) (*Report, error) 
 			continue
 		}
 		if err != nil {
+			complete = complete && errors.Is(err, store.ErrUnusable)
 			bad = errors.Join(bad, err)
 			continue
 		}
@@ -292,8 +293,11 @@ func (o *Options) runGroup(ctx context.Context, g *zarr.Group) (*Report, error) 
 	}
 	// Only now are all arrays of each group known.
 	names.note()
+	// A node that the list of the members has not reached is no remnant.
 	for _, path := range groups {
-		bad = errors.Join(bad, report.findRemnants(ctx, g, path, nodes))
+		if complete {
+			bad = errors.Join(bad, report.findRemnants(ctx, g, path, nodes))
+		}
 	}
 	bad = errors.Join(bad, report.findTemporary(ctx, g))
 	if err := ctx.Err(); err != nil {

@@ -3,10 +3,14 @@
 package check_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,6 +22,7 @@ import (
 	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
 	"varve.dev/zarr/transfer"
 )
 
@@ -106,5 +111,53 @@ func TestUnreadFolders(t *testing.T) {
 	}
 	if c := report.Checked; c.Unchecked < 1 || c.Faults != 0 || len(report.Arrays) != 4 || report.Arrays[3].Path != "z" || report.Arrays[3].Chunks != 2 || len(report.Remnants) > 0 {
 		t.Errorf("%+v, %+v", c, report.Remnants)
+	}
+}
+
+// TestDamagedMember checks a zip archive in which the document of one array is damaged:
+// it is named, and the others are listed and checked. Where the store fails and the
+// list of members ends early, no folder is taken for one without a document.
+func TestDamagedMember(t *testing.T) {
+	fill := func(g *zarr.Group) {
+		for _, name := range []string{"a", "b", "c"} {
+			a := fixture.Must(g.At(name).CreateArray(t.Context(), zarr.Spec{Shape: []int64{3}, Type: dtype.Int8}, nil))
+			if err := zarr.Fill(t.Context(), a, nil, int8(1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	file := filepath.Join(t.TempDir(), "d.zip")
+	at := fixture.Must(zarr.Locate(t.Context(), file, store.Create))
+	g := fixture.Must(at.CreateGroup(t.Context(), nil, nil))
+	fill(g)
+	if err := at.Store().(io.Closer).Close(); err != nil {
+		t.Fatal(err)
+	}
+	archive := fixture.Must(os.ReadFile(file))
+	archive[bytes.Index(archive, []byte("a/zarr.json"))+len("a/zarr.json")+60] ^= 1
+	if err := os.WriteFile(file, archive, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n := fixture.Must(zarr.OpenGroup(t.Context(), file, nil))
+	defer n.Close()
+	report, err := check.Run(t.Context(), n, nil)
+	if err != nil || len(report.Arrays) != 3 || report.Checked.Unchecked != 1 || report.Checked.Chunks != 2 || len(report.Remnants) > 0 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	if f := report.Findings; len(f) != 1 || f[0].Path != "a" || !errors.Is(f[0].Err, zarr.ErrCorrupt) {
+		t.Errorf("%+v", f)
+	}
+
+	m := memtest.New()
+	fill(fixture.Must(zarr.At(m, "").CreateGroup(t.Context(), nil, nil)))
+	h := stepping.Conditional(m, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
+		if op.Name == "Get" && op.Key.String() == "a/zarr.json" {
+			return errors.New("input/output error")
+		}
+		return nil
+	}})
+	report, err = check.Run(t.Context(), fixture.Must(zarr.At(h, "").OpenGroup(t.Context(), nil)), nil)
+	if err == nil || report == nil || len(report.Remnants) > 0 {
+		t.Errorf("%+v, %v", report, err)
 	}
 }

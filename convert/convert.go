@@ -93,6 +93,9 @@ func Convert(ctx context.Context, at *zarr.Location, format int, opt *Options) (
 		return c.result(), copying.Wrap("convert", at.Path(), err)
 	}
 	c.store, c.limits = at.Store(), c.Limits
+	if !c.DryRun && c.Rehearsal == nil {
+		store.DirectoriesOf(c.store).Sweep(ctx)
+	}
 	err := c.run(ctx, at.Path())
 	if err != nil {
 		return c.result(), copying.Wrap("convert", at.Path(), err)

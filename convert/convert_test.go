@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -483,6 +484,48 @@ func TestConvertLinks(t *testing.T) {
 		}
 		if members := content(t, s, "g", to); members["a"] != members["plain"] || members["z/delta"] == "" {
 			t.Errorf("the members are %q", members)
+		}
+	}
+}
+
+// TestEmptyDocument converts no store in which a document was cut to nothing, as a
+// crash of a machine leaves it, and names the document.
+func TestEmptyDocument(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		from int
+	}{{"a/.zarray", 2}, {"a/.zattrs", 2}, {".zgroup", 2}, {"g/.zgroup", 2}, {"g/.zattrs", 2}, {"zarr.json", 3}, {"g/zarr.json", 3}, {"a/zarr.json", 3}} {
+		dir := t.TempDir()
+		at := func(dir string) *zarr.Location {
+			s, err := filestore.Open(dir, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return zarr.At(s, "")
+		}
+		root := at(dir)
+		opt := &zarr.CreateOptions{Format: c.from}
+		for _, path := range []string{"", "g"} {
+			if _, err := root.At(path).CreateGroup(t.Context(), map[string]int{"x": 1}, opt); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := root.At("a").CreateArray(t.Context(), zarr.Spec{Shape: []int64{3}, Type: dtype.Int8, Attributes: []byte(`{"x": 1}`)}, opt); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(filepath.Join(dir, c.name), 0); err != nil {
+			t.Fatal(err)
+		}
+		before := trees.Values(t, root.Store(), "")
+		if _, err := convert.Convert(t.Context(), at(dir), 5-c.from, nil); !errors.Is(err, zarr.ErrInvalidMetadata) || !strings.Contains(err.Error(), filepath.Base(c.name)) {
+			t.Errorf("%s is empty: converted in place: %v", c.name, err)
+		}
+		into := at(t.TempDir())
+		if _, err := convert.ConvertTo(t.Context(), at(dir), into, 5-c.from, nil); !errors.Is(err, zarr.ErrInvalidMetadata) || !strings.Contains(err.Error(), filepath.Base(c.name)) {
+			t.Errorf("%s is empty: converted: %v", c.name, err)
+		}
+		if after := trees.Values(t, root.Store(), ""); !maps.Equal(before, after) {
+			t.Errorf("%s is empty: %v became %v", c.name, before, after)
 		}
 	}
 }

@@ -29,8 +29,8 @@ const suspectBytes = 128
 // checkSuspects returns an error if so many chunks are not to be compared.
 func (u *update) checkSuspects(n int64) error {
 	if most := max(u.f.memory(), leastRecords) / suspectBytes; n > most {
-		return fmt.Errorf("%w: %s may have other elements, and the memory suffices to compare %d ("+remedy.Memory+"): give more, or remove the array that follows ("+remedy.Delete+") and follow again",
-			zarr.ErrLimit, quantity.Count(n, "chunks"), most)
+		return u.f.nameError(fmt.Errorf("%w: %s may have other elements, and the memory suffices to compare %d ("+remedy.Memory+"): give more, or remove the array that follows ("+remedy.Delete+") and follow again",
+			zarr.ErrLimit, quantity.Count(n, "chunks"), most))
 	}
 	return nil
 }

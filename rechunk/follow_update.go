@@ -87,10 +87,10 @@ func (u *update) load(ctx context.Context) error {
 	}
 	doc, err := f.nextDocument(u)
 	if err != nil {
-		return err
+		return f.nameError(err) // it tells what to do with the array that follows
 	}
 	if u.planned, err = f.Bind(doc, nil); err != nil {
-		return fmt.Errorf("the new grid: %w", err)
+		return f.nameError(fmt.Errorf("the new grid: %w", err))
 	}
 	if err := checkLargest(u.planned); err != nil {
 		return err

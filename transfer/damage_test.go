@@ -363,3 +363,35 @@ func TestSyncLostAbove(t *testing.T) {
 		t.Errorf("%d values, want %d", len(is), len(was))
 	}
 }
+
+// TestLostRoot syncs with a mirror that has lost its own document. Nothing is changed,
+// because a folder of stores looks the same, and the message says how to repair a mirror.
+func TestLostRoot(t *testing.T) {
+	src, dst := memstore.New(), memstore.New()
+	trees.Tree(t, src, "")
+	from, to := zarr.At(src, ""), zarr.At(dst, "m")
+	if _, err := transfer.Sync(t.Context(), from, to, nil); err != nil {
+		t.Fatal(err)
+	}
+	whole := trees.Values(t, dst, "m")
+	if _, err := store.Write(t.Context(), dst, store.Delete(store.MustKey("m/zarr.json")), store.Sync); err != nil {
+		t.Fatal(err)
+	}
+	rest := trees.Values(t, dst, "m")
+	_, err := transfer.Sync(t.Context(), from, to, &transfer.SyncOptions{Delete: true})
+	if !errors.Is(err, fs.ErrExist) || !strings.Contains(fmt.Sprint(err), "make it a group of format 3 again (zarr.CreateGroup at m)") {
+		t.Errorf("%v", err)
+	}
+	if text := trees.Differ(rest, trees.Values(t, dst, "m")); text != "" {
+		t.Error(text)
+	}
+	if _, err := to.CreateGroup(t.Context(), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := transfer.Sync(t.Context(), from, to, &transfer.SyncOptions{Delete: true}); err != nil {
+		t.Fatal(err)
+	}
+	if text := trees.Differ(whole, trees.Values(t, dst, "m")); text != "" {
+		t.Error(text)
+	}
+}

@@ -280,8 +280,5 @@ func (l *librarian) get(ctx context.Context, rel string) ([]byte, error) {
 	if l.held += int64(len(raw)); l.held > mostDocuments {
 		return nil, fmt.Errorf("%w: the documents of all nodes have more than %s; work on the nodes below one by one", zarr.ErrLimit, quantity.Count(int64(mostDocuments), "bytes"))
 	}
-	if raw == nil {
-		raw = []byte{} // an empty document is none that is missing
-	}
 	return raw, nil
 }

@@ -361,7 +361,7 @@ func (s *syncer) begin(ctx context.Context) (err error) {
 	case err != nil:
 		return err
 	case state == copying.Unknown:
-		return copying.ErrUnknown
+		return s.Unknown(ctx)
 	case state == copying.Begun:
 		s.hasNode, err = s.resumes(ctx)
 		s.resumed = s.hasNode

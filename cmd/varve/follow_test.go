@@ -80,8 +80,8 @@ func TestFollowCommand(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{src + " --follow", "--follow needs DST"},
 		{src + " " + dst + " --follow --plan p.json", "exclude each other"},
-		{src + " " + dst + " --follow --chunks 3,2", "other chunks"},
-		{src + " " + dst + " --follow --compressor gzip:5", "other codecs"},
+		{src + " " + dst + " --follow --chunks 3,2", "by-place.zarr/a: axis 0: it has other chunks"},
+		{src + " " + dst + " --follow --compressor gzip:5", "by-place.zarr/a: it was made with other codecs"},
 	} {
 		if _, errs, status := execute(t, "", append([]string{"rechunk"}, strings.Fields(c.args)...)...); status == 0 || !strings.Contains(errs, c.want) {
 			t.Errorf("%s: %q, status %d, want %q", c.args, errs, status, c.want)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -85,6 +86,14 @@ func within(array, location string) bool {
 		}
 	}
 	return false
+}
+
+// isAtOrBelow reports whether a location in a store, such as s3://bucket/a, is another
+// one or lies below it.
+func isAtOrBelow(above, location string) bool {
+	scheme, name, stored := strings.Cut(withoutOptions(location), "://")
+	aboveScheme, aboveName, _ := strings.Cut(withoutOptions(above), "://")
+	return stored && scheme == aboveScheme && strings.HasPrefix(path.Clean(name)+"/", path.Clean(aboveName)+"/")
 }
 
 // replacedArchive begins an archive that will replace the one at a location. It returns

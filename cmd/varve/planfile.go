@@ -8,6 +8,9 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"io/fs"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,7 +21,9 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/internal/job"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/rechunk"
+	"varve.dev/zarr/store"
 )
 
 // planFile is a file that --plan writes and varve run executes. Which tasks there are
@@ -82,6 +87,9 @@ func storePlan(cmd *cobra.Command, name string, plan any) error {
 		return err
 	}
 	raw = append(raw, '\n')
+	if err := checkReplaced(cmd, name, raw); err != nil {
+		return err
+	}
 	if name = strings.TrimPrefix(name, "file://"); isStored(name) {
 		err = job.WriteFile(cmd.Context(), name, raw)
 	} else {
@@ -95,6 +103,64 @@ func storePlan(cmd *cobra.Command, name string, plan any) error {
 		session.Confirm(cmd, "wrote the plan: varve run %s --take, on any number of machines, and then varve run %s --publish", word, word)
 	}
 	return err
+}
+
+// checkReplaced refuses to write a plan over a file that is none, or over the plan of a
+// rechunk that has begun: no other plan can finish that, and it would block this one. A
+// plan of the same request may be made again.
+func checkReplaced(cmd *cobra.Command, name string, plan []byte) error {
+	if info, err := os.Stat(node.LocalPath(name)); !isStored(strings.TrimPrefix(name, "file://")) && (err != nil || !info.Mode().IsRegular() || info.Size() == 0) {
+		return nil // a pipe, or a file that a script has made for the plan
+	}
+	raw, err := readPlanFile(cmd, strings.TrimPrefix(name, "file://"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var old, now planFile
+	if json.Unmarshal(raw, &old) != nil || old.Version == 0 {
+		return failure.BadArgument("%s is a file, and no plan: choose another name for the plan", name)
+	}
+	if err := json.Unmarshal(plan, &now); err != nil {
+		return err
+	}
+	for _, p := range old.Arrays {
+		place := p.Node
+		if p.Target != nil {
+			place = *p.Target
+		}
+		again := func(q *planned) bool { return q.Fingerprint == p.Fingerprint }
+		if slices.ContainsFunc(now.Arrays, again) || !hasBegun(cmd, place, p.Fingerprint) {
+			continue
+		}
+		end := "varve vacuum " + phrase.Word(place) + " --give-up"
+		if p.Target != nil {
+			end = "varve rm " + phrase.Word(place)
+		}
+		return failure.BadArgument("%s is the plan of a %s of %s that has begun: finish it (varve run %s), give it up (%s), or choose another name for the plan",
+			name, p.Operation, p.Node, phrase.Word(name), end)
+	}
+	return nil
+}
+
+// hasBegun reports whether an array has the claim of a rechunk.
+func hasBegun(cmd *cobra.Command, location, fingerprint string) bool {
+	at, err := locate(cmd.Context(), location, store.ReadOnly)
+	if err != nil {
+		return false // there is no array
+	}
+	defer func() { _ = closeStore(at, true) }()
+	n, err := at.Core()
+	if err != nil {
+		return false
+	}
+	raw, _, err := n.Store.Get(cmd.Context(), n.Path.MustKey(own.Dir+"/regrid.json"), store.Request{Limit: job.MostBytes}, nil)
+	var claim struct {
+		Fingerprint string `json:"fingerprint"`
+	}
+	return err == nil && json.Unmarshal(raw, &claim) == nil && claim.Fingerprint == fingerprint
 }
 
 // isStored reports whether a name of a file is a location such as s3://bucket/p.json.

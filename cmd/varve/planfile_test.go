@@ -268,3 +268,36 @@ func readStages(t *testing.T, plan string) int {
 	}
 	return most
 }
+
+// TestPlanReplaced refuses to write a plan over another file, and over the plan of
+// another rechunk that has begun.
+func TestPlanReplaced(t *testing.T) {
+	node := newNode(t, "--shape", "8,8", "--dtype", "int8", "--chunks", "2,8")
+	must(t, "", "write", node, "--value", "1", "--yes")
+	dir := t.TempDir()
+	plan, other := filepath.Join(dir, "p.json"), filepath.Join(dir, "notes.json")
+	overwrite(t, other, `{"mine": true}`)
+	overwrite(t, plan, "") // of mktemp
+	refuses(t, "notes.json is a file, and no plan", "rechunk", node, "--chunks", "8,1", "--plan", other)
+	for _, chunks := range []string{"8,4", "8,1", "8,1"} { // none has begun
+		must(t, "", "rechunk", node, "--chunks", chunks, "--plan", plan)
+	}
+	must(t, "", "run", plan, "--stage", "0", "--task", "0/2")
+	before := string(must1(os.ReadFile(plan)))
+	refuses(t, "is the plan of a rechunk of "+node+" that has begun: finish it (varve run "+plan+"), give it up (varve vacuum "+node+" --give-up)", "rechunk", node, "--chunks", "8,2", "--plan", plan)
+	if after := string(must1(os.ReadFile(plan))); after != before {
+		t.Errorf("%s became %s", before, after)
+	}
+	must(t, "", "rechunk", node, "--chunks", "8,1", "--plan", plan) // the same again
+	must(t, "", "vacuum", node, "--give-up", "--yes")
+	must(t, "", "rechunk", node, "--chunks", "8,2", "--plan", plan)
+	must(t, "", "run", plan)
+	if cut := chunkShapes(t, node); cut != "every [8,2]" {
+		t.Error(cut)
+	}
+
+	to := filepath.Join(dir, "new.zarr")
+	must(t, "", "rechunk", node, to, "--chunks", "8,1", "--plan", plan)
+	must(t, "", "run", plan, "--stage", "0", "--task", "0/2")
+	refuses(t, "give it up (varve rm "+to+")", "rechunk", node, "--chunks", "8,4", "--plan", plan)
+}

@@ -20,6 +20,8 @@ type temporaryFact struct {
 	Name     string    `json:"name"` // in the store
 	Bytes    int64     `json:"bytes"`
 	Modified time.Time `json:"modified"`
+
+	left bool // its writer has ended
 }
 
 // temporaryFiles lists the temporary files at and below a node. Only local stores have
@@ -36,17 +38,26 @@ func temporaryFiles(cmd *cobra.Command, n zarr.Node) ([]temporaryFact, error) {
 func temporaryFacts(files []filestore.Temporary) []temporaryFact {
 	found := make([]temporaryFact, len(files)) // programs read a list, never null
 	for i, t := range files {
-		found[i] = temporaryFact{t.Name, t.Size, t.Modified}
+		found[i] = temporaryFact{t.Name, t.Size, t.Modified, t.Left}
 	}
 	return found
 }
 
-// writeTemporary writes one line for each temporary file, and one for all of them.
+// shownTemporary is the number of temporary files that have a line of their own.
+const shownTemporary = 3
+
+// writeTemporary writes one line for each of the first temporary files, and one for all
+// of them.
 func writeTemporary(w *bufio.Writer, files []temporaryFact) {
 	var sum int64
-	for _, f := range files {
-		sum += f.Bytes
+	for i, f := range files {
+		if sum += f.Bytes; i >= shownTemporary {
+			continue
+		}
 		fmt.Fprintf(w, "%s  temporary file, %s, of %s\n", phrase.Printable(f.Name), phrase.Bytes(f.Bytes), f.Modified.Format(time.DateTime))
+	}
+	if more := len(files) - shownTemporary; more > 0 {
+		fmt.Fprintf(w, "… %s more\n", phrase.Count(int64(more)))
 	}
 	if len(files) > 0 {
 		fmt.Fprintf(w, "%s with %s: the next command that writes here removes those of crashed writers\n",

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -82,6 +83,10 @@ func (v *vacuuming) run(cmd *cobra.Command, location string) error {
 		defer f.Close()
 		return v.vacuumManifest(cmd, location, f)
 	}
+	temporary, err := temporaryBefore(cmd, location)
+	if err != nil {
+		return err
+	}
 	access := session.Writing(cmd)
 	access.Write, access.SingleWriter = !v.dry, *v.singleWriter
 	n, err := zarr.Open(cmd.Context(), location, access)
@@ -110,7 +115,10 @@ func (v *vacuuming) run(cmd *cobra.Command, location string) error {
 			return err != nil
 		})
 	}
-	each(func(c *cleaned) error { return v.look(cmd, c) })
+	each(func(c *cleaned) error {
+		c.temporary = below(temporary, c.array.Path())
+		return v.look(cmd, c)
+	})
 	freed := int64(0)
 	for _, c := range list {
 		freed += c.report.Freed()
@@ -156,9 +164,6 @@ func (v *vacuuming) options(dry bool) *rechunk.VacuumOptions {
 
 // look finds out what would be deleted.
 func (v *vacuuming) look(cmd *cobra.Command, c *cleaned) (err error) {
-	if c.temporary, err = temporaryFiles(cmd, c.array); err != nil {
-		return err
-	}
 	c.report, err = rechunk.Vacuum(cmd.Context(), c.array, v.options(true))
 	if errors.Is(err, lineage.ErrDamagedClaim) && v.giveUp {
 		c.report, err = new(rechunk.VacuumReport), nil
@@ -194,6 +199,30 @@ func (v *vacuuming) clean(cmd *cobra.Command, c *cleaned) (err error) {
 	return err
 }
 
+// temporaryBefore lists the temporary files at and below a node. To open the node for
+// writing removes those of crashed writers.
+func temporaryBefore(cmd *cobra.Command, location string) (files []temporaryFact, err error) {
+	if isStored(strings.TrimPrefix(location, "file://")) {
+		return nil, nil // only local stores have any
+	}
+	n, err := zarr.Open(cmd.Context(), location, session.Reading(cmd))
+	if err != nil {
+		return nil, err
+	}
+	defer n.Close()
+	return temporaryFiles(cmd, n)
+}
+
+// below returns the files at and below a path of their store.
+func below(files []temporaryFact, path string) (some []temporaryFact) {
+	for _, f := range files {
+		if path == "" || strings.HasPrefix(f.Name, path+"/") {
+			some = append(some, f)
+		}
+	}
+	return some
+}
+
 // vacuumTemporary deletes the temporary files of crashed writers, and adds those files to
 // the report that were there before.
 func vacuumTemporary(cmd *cobra.Command, a *zarr.Array, before []temporaryFact, dry bool, r *rechunk.VacuumReport) error {
@@ -215,7 +244,7 @@ func vacuumTemporary(cmd *cobra.Command, a *zarr.Array, before []temporaryFact, 
 	kept := rechunk.VacuumItem{Kind: "temporary", Kept: "the writer may still run"}
 	for _, f := range before {
 		item := &gone
-		if stay[f.Name] {
+		if stay[f.Name] && !(dry && f.left) {
 			item = &kept
 		}
 		item.Keys, item.Values, item.Bytes = f.Name, item.Values+1, item.Bytes+f.Bytes

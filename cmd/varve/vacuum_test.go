@@ -294,3 +294,60 @@ func TestDamagedClaim(t *testing.T) {
 		}
 	}
 }
+
+// crashed leaves n temporary files of a crashed writer in a folder of a local store.
+func crashed(t *testing.T, root, folder string, n int) {
+	t.Helper()
+	const id = "0123456789abc"
+	overwrite(t, filepath.Join(root, "__tmp-writers", id), "another boot\n"+folder+"\n")
+	for i := range n {
+		overwrite(t, filepath.Join(root, folder, fmt.Sprintf("__tmp-%s-%d", id, i)), "half")
+	}
+}
+
+// TestCrashedWriters lets a writer crash. The next copy, sync and conversion remove its
+// temporary files; check names the first ones; and vacuum deletes and counts what its dry
+// run says.
+func TestCrashedWriters(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	must(t, "", "create", at("a.zarr/a"), "--shape", "6", "--dtype", "int16", "--chunks", "2")
+	must(t, "", "write", at("a.zarr/a"), "--value", "3", "--yes")
+	left := func(node string) int {
+		names, err := filepath.Glob(at(node + "/a/__tmp-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(names)
+	}
+	must(t, "", "copy", at("a.zarr"), at("m.zarr"))
+	crashed(t, at("m.zarr"), "a", 5)
+	if out := must(t, "", "check", at("m.zarr")); strings.Count(out, "temporary file, 4 B") != 3 || !strings.Contains(out, "\n… 2 more\n5 temporary files with 20 B") {
+		t.Error(out)
+	}
+	for _, command := range [][]string{
+		{"copy", at("a.zarr"), at("m.zarr"), "--sync"}, {"copy", at("a.zarr/a"), at("m.zarr/b")},
+		{"convert", at("a.zarr/a"), at("m.zarr/c"), "--to", "3"}, {"convert", at("m.zarr"), "--to", "3"},
+	} {
+		crashed(t, at("m.zarr"), "a", 5)
+		must(t, "", append(command, "--dry-run")...)
+		if n := left("m.zarr"); n != 5 {
+			t.Errorf("%q: a dry run left %d of 5", command, n)
+		}
+		must(t, "", command...)
+		if n := left("m.zarr"); n != 0 {
+			t.Errorf("%q left %d", command, n)
+		}
+	}
+	for _, node := range []string{"a.zarr", "a.zarr/a"} {
+		crashed(t, at("a.zarr"), "a", 5)
+		dry := decode(t, must(t, "", "vacuum", at(node), "--dry-run", "--json"))
+		if n := left("a.zarr"); n != 5 {
+			t.Errorf("%s: a dry run left %d of 5", node, n)
+		}
+		did := decode(t, must(t, "", "vacuum", at(node), "--yes", "--json"))
+		if n := left("a.zarr"); n != 0 || dry["bytes_freed"] != 20.0 || did["bytes_freed"] != 20.0 {
+			t.Errorf("%s: %d left, %v, %v", node, n, dry, did)
+		}
+	}
+}

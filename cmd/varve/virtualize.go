@@ -198,6 +198,9 @@ func (f *virtualizeFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if err := f.vacant(ctx, at, path); err != nil { // scanning may take long
 		return failure.On("virtualize", f.out, err)
 	}
+	if err := f.checkItself(files); err != nil {
+		return failure.On("virtualize", f.out, err)
+	}
 	if f.planTo != "" {
 		return f.plan(cmd, files)
 	}
@@ -465,6 +468,20 @@ func (f *virtualizeFlags) vacant(ctx context.Context, at store.Store, path store
 		return f.taken()
 	}
 	return err
+}
+
+// checkItself refuses the manifest, and nodes in it, among the files: their values would
+// be in it twice.
+func (f *virtualizeFlags) checkItself(files []string) error {
+	if !f.more {
+		return nil
+	}
+	for _, file := range files {
+		if within(f.out, file) || isAtOrBelow(f.out, file) {
+			return failure.BadArgument("%s is the manifest to which files are added, or lies in it: leave it out", file)
+		}
+	}
+	return nil
 }
 
 // begin returns an empty hierarchy, or that of a manifest that exists.

@@ -588,3 +588,33 @@ func TestVirtualizeStrangers(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// TestVirtualizeItself refuses to add a manifest, or a node in it, to itself, under every
+// name that it has.
+func TestVirtualizeItself(t *testing.T) {
+	dir := foreign(t, "epochs_days_*.nc")
+	at := func(name string) string { return filepath.Join(dir, name) }
+	must(t, "", "virtualize", at("epochs_days_01.nc"), "--concat", "time", "-o", at("e.vz"))
+	if err := os.Symlink("e.vz", at("link.vz")); err != nil {
+		t.Skip(err)
+	}
+	before := must(t, "", "info", at("e.vz"))
+	for _, name := range []string{at("e.vz"), at("e.vz") + "/", at("e.vz/time"), dir + "/./x/../e.vz", "file://" + at("e.vz"), at("link.vz")} {
+		for _, out := range []string{"e.vz", "link.vz"} {
+			_, text, status := execute(t, "", "virtualize", at("epochs_days_02.nc"), name, "--append", "-o", at(out))
+			if status == 0 || !strings.Contains(text, name+" is the manifest") {
+				t.Errorf("%s was added to %s: status %d, %s", name, out, status, text)
+			}
+		}
+	}
+	if after := must(t, "", "info", at("e.vz")); after != before {
+		t.Errorf("%s became %s", before, after)
+	}
+	for location, want := range map[string]bool{
+		"s3://b/a/e.vz": true, "s3://b/a/./e.vz/t2m": true, "s3://b/a//e.vz?endpoint=x": true, "s3://b/a/e.vz2": false, "gs://b/a/e.vz": false, "b/a/e.vz": false,
+	} {
+		if isAtOrBelow("s3://b/a/e.vz", location) != want {
+			t.Errorf("%s: want %v", location, want)
+		}
+	}
+}

@@ -56,7 +56,8 @@ type Copy struct {
 	names   spellings        // at the destination
 }
 
-// New returns a copy of the node at src to dst. It refuses places that overlap.
+// New returns a copy of the node at src to dst. It refuses places that overlap. Except in
+// a dry run, it removes temporary files of crashed writers from the store of dst.
 func New(ctx context.Context, src, dst *zarr.Location, o Options) (*Copy, error) {
 	c := &Copy{Options: o, Note: []byte("{}")}
 	var err error
@@ -73,7 +74,13 @@ func New(ctx context.Context, src, dst *zarr.Location, o Options) (*Copy, error)
 			return c, err
 		}
 	}
-	return c, c.checkApart(ctx)
+	if err := c.checkApart(ctx); err != nil {
+		return c, err
+	}
+	if !c.DryRun && c.Rehearsal == nil {
+		store.DirectoriesOf(c.Target.Store).Sweep(ctx)
+	}
+	return c, nil
 }
 
 // PlaceOf returns the place of a location.

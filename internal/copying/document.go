@@ -58,11 +58,15 @@ func KindOf(name string, raw []byte) string {
 	return ""
 }
 
-// ReadDocument reads a document.
+// ReadDocument reads a document. The bytes of an empty one are not nil: it is damaged,
+// and not missing.
 func ReadDocument(ctx context.Context, s store.Store, key store.Key, l zarr.Limits) ([]byte, error) {
 	raw, _, err := s.Get(ctx, key, store.Request{Limit: DocumentLimit(l)}, nil)
 	if errors.Is(err, store.ErrTooLarge) {
 		err = fmt.Errorf("%w: %w"+remedy.LimitsDocument, zarr.ErrLimit, err)
+	}
+	if raw == nil && err == nil {
+		raw = []byte{}
 	}
 	return raw, err
 }

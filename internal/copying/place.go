@@ -61,6 +61,30 @@ func (c *Copy) lookOnce(ctx context.Context) (State, error) {
 // ErrUnknown refuses a destination in the state Unknown.
 var ErrUnknown = fmt.Errorf("the destination has files but no node; choose another place: %w", fs.ErrExist)
 
+// Unknown refuses a destination in the state Unknown: it returns [ErrUnknown], or an
+// error that names the repair where only the document of the destination itself is
+// missing: nodes are directly below. It may be a mirror that has lost the document. It
+// may be a folder of stores, too, so nothing is made there before somebody has said
+// that it is a group.
+func (c *Copy) Unknown(ctx context.Context) error {
+	names, err := tree.Directories(ctx, c.Target.Store, c.Target.Path)
+	if err != nil {
+		return ErrUnknown
+	}
+	for _, name := range names {
+		p, err := c.Target.Path.Join(name)
+		if err != nil {
+			continue // no node has such a name
+		}
+		if format, err := tree.Format(ctx, c.Target.Store, p); err != nil || format == 0 {
+			continue
+		}
+		return fmt.Errorf("the destination has nodes such as %q and no document of its own: if that is lost, make it a group of format %d again ("+
+			remedy.CreateGroup+" %s), or choose another place: %w", name, c.Format, c.Target.Location, fs.ErrExist)
+	}
+	return ErrUnknown
+}
+
 // CheckPlace refuses a destination that cannot hold the copy.
 func (c *Copy) CheckPlace(ctx context.Context) error {
 	s, err := c.Look(ctx)
@@ -68,7 +92,7 @@ func (c *Copy) CheckPlace(ctx context.Context) error {
 	case err != nil:
 		return err
 	case s == Unknown:
-		return ErrUnknown
+		return c.Unknown(ctx)
 	case s == Published && !c.Overwrite:
 		return fmt.Errorf("the destination is a node already ("+remedy.Overwrite+" replaces it, or choose another name): %w", fs.ErrExist)
 	}

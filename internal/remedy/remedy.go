@@ -41,6 +41,7 @@ const (
 // Functions that change, read or repair nodes.
 const (
 	Read        = "zarr.Read"
+	CreateGroup = "zarr.CreateGroup at"
 	Delete      = "zarr.Delete"
 	GroupAppend = "Group.Append"
 	Consolidate = "Group.Consolidate"

@@ -140,7 +140,8 @@ func (r Reader) together(ctx context.Context, p store.Path, names []string) map[
 	return known
 }
 
-// document returns the bytes of a document.
+// document returns the bytes of a document. Those of an empty one are not nil: it is
+// damaged, and not missing.
 func (r Reader) document(ctx context.Context, p store.Path, name string) ([]byte, store.Info, error) {
 	if k, ok := r.known[name]; ok {
 		return k.data, k.info, k.err
@@ -151,6 +152,8 @@ func (r Reader) document(ctx context.Context, p store.Path, name string) ([]byte
 		err = fmt.Errorf("%w: %w"+remedy.LimitsDocument, engine.ErrLimit, err)
 	case r.hides && errors.Is(err, fs.ErrPermission):
 		err = fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	case err == nil && data == nil:
+		data = []byte{}
 	}
 	return data, info, err
 }

@@ -32,11 +32,13 @@ type Temporary struct {
 	Name     string // in the store, with '/' on every platform
 	Size     int64  // bytes
 	Modified time.Time
+	Left     bool // its writer is known to have ended, so the next writer removes it
 	writer   writerState
 }
 
 // ListTemporary yields the temporary files of a store of this package in dir and below,
-// and nothing of other stores. It changes nothing.
+// and nothing of other stores. It changes nothing. Of a writer whose lock this process
+// may not try, such as on a read-only disk, it is unknown whether it has ended.
 func ListTemporary(ctx context.Context, s store.Store, dir store.Path) iter.Seq2[Temporary, error] {
 	if f, ok := store.Driver(s).(*files); ok {
 		return f.listTemporary(ctx, dir)
@@ -44,8 +46,7 @@ func ListTemporary(ctx context.Context, s store.Store, dir store.Path) iter.Seq2
 	return func(func(Temporary, error) bool) {}
 }
 
-// listTemporary is [ListTemporary]. A store opened for reading cannot try locks, so it
-// reports every writer as unknown.
+// listTemporary is [ListTemporary].
 func (s *files) listTemporary(ctx context.Context, dir store.Path) iter.Seq2[Temporary, error] {
 	return func(yield func(Temporary, error) bool) {
 		c := census{s: s, known: map[string]writerState{}}
@@ -123,7 +124,8 @@ func (c *census) walk(ctx context.Context, dir string, use func(Temporary) bool)
 		if err != nil {
 			continue // its writer has renamed or removed it
 		}
-		if !use(Temporary{name, st.Size, time.Unix(0, st.Mtime), c.ask(writerOf(name))}) {
+		state := c.ask(writerOf(name))
+		if !use(Temporary{name, st.Size, time.Unix(0, st.Mtime), state == writerGone, state}) {
 			return false, nil
 		}
 	}
@@ -132,7 +134,7 @@ func (c *census) walk(ctx context.Context, dir string, use func(Temporary) bool)
 
 // ask returns the state of a writer.
 func (c *census) ask(id string) writerState {
-	if id == "" || c.s.readOnly {
+	if id == "" {
 		return writerUnknown
 	}
 	state, known := c.known[id]

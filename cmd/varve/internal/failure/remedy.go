@@ -46,6 +46,7 @@ var remedies = strings.NewReplacer(
 	remedy.RaiseLimit, "raise --limit",
 	remedy.RepairShards, "varve check --repair-shards",
 	remedy.Read, "varve export",
+	remedy.CreateGroup, "varve create --group",
 	remedy.GroupAppend, "append GROUP NAME=FILE …",
 	remedy.Reservation, "varve reservations",
 	remedy.ConvertTo, "varve convert NODE DST --to 3",
