@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store"
