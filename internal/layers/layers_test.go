@@ -19,7 +19,7 @@ const module = "varve.dev/zarr"
 
 // layers lists the packages of the core module, lowest layer first.
 var layers = [][]string{
-	{"internal/own", "internal/quantity"},
+	{"internal/own", "internal/quantity", "internal/remedy"},
 	{
 		"internal/checked", "internal/nodename", "internal/sentinel", "internal/strictjson", "internal/budget", "internal/vfs", "internal/house",
 		"internal/shuffle", "internal/byteorder", "internal/clock", "internal/racing",
