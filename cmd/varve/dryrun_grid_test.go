@@ -109,14 +109,23 @@ func TestDryRunGrids(t *testing.T) {
 				"a coordinate":     {"/time", append(append(times, "--alone"), calendar...)},
 			} {
 				t.Run(fmt.Sprint(form, len(days), name), func(t *testing.T) {
-					group := dailyGroup(t)
-					before := treeOf(t, group)
-					args := append([]string{"append", group + c.node}, c.args...)
-					plan := decode(t, must(t, "", append(args, "--dry-run", "--json")...))
-					if treeOf(t, group) != before {
-						t.Fatal("the dry run has changed something")
+					// A chunk that was written within two seconds makes a reader look at the
+					// document again, so both have to be quicker than that.
+					for range 5 {
+						group := dailyGroup(t)
+						before, begin := treeOf(t, group), time.Now()
+						args := append([]string{"append", group + c.node}, c.args...)
+						plan := decode(t, must(t, "", append(args, "--dry-run", "--json")...))
+						if treeOf(t, group) != before {
+							t.Fatal("the dry run has changed something")
+						}
+						done := decode(t, mustStats(t, "", append(args, "--json")...))
+						if time.Since(begin) < time.Second {
+							comparePlan(t, plan, done)
+							return
+						}
 					}
-					comparePlan(t, plan, decode(t, mustStats(t, "", append(args, "--json")...)))
+					t.Skip("this machine is too slow")
 				})
 			}
 		}

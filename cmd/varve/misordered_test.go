@@ -120,7 +120,7 @@ func TestMisordered(t *testing.T) {
 	}
 	// Such an array cannot be written, and the message says what helps.
 	_, errs, status := execute(t, "[5]", "append", dir+"/same.zarr/v", "--format", "json", "--alone")
-	if status != 1 || !strings.Contains(errs, "make a new array with the checksum behind all other codecs (varve convert NODE DST --to 3)") {
+	if status != 1 || !strings.Contains(errs, "make a new array with the checksum behind all other codecs (varve convert "+dir+"/same.zarr/v DST --to 3)") {
 		t.Errorf("status %d, %s", status, errs)
 	}
 }

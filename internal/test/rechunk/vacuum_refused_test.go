@@ -98,7 +98,7 @@ func TestAbandonRefused(t *testing.T) {
 	}
 	readOnly = false
 	take := &rechunk.Options{TakeOver: true}
-	if err := rechunk.Abandon(t.Context(), a, take); !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), "--single-writer") {
+	if err := rechunk.Abandon(t.Context(), a, take); !errors.Is(err, zarr.ErrUnsupported) || !strings.Contains(err.Error(), "Options.SingleWriter") {
 		t.Fatalf("error is %v", err)
 	}
 	single, err := zarr.At(s, "a").OpenArray(t.Context(), &zarr.Options{Write: true, SingleWriter: true})
@@ -120,7 +120,7 @@ func TestAbandonRefused(t *testing.T) {
 func stays(t *testing.T, a *zarr.Array, dry bool) {
 	t.Helper()
 	r, err := rechunk.Vacuum(t.Context(), a, &rechunk.VacuumOptions{Grace: -1, DryRun: dry})
-	if err != nil || r.Freed() != 0 || len(r.Items) != 1 || len(r.Notes) != 0 || !strings.Contains(r.Items[0].Kept, "--single-writer") {
+	if err != nil || r.Freed() != 0 || len(r.Items) != 1 || len(r.Notes) != 0 || !strings.Contains(r.Items[0].Kept, "Options.SingleWriter") {
 		t.Fatalf("dry %v: %+v (%v)", dry, r, err)
 	}
 }

@@ -402,8 +402,8 @@ func TestNoKeysGrace(t *testing.T) {
 		if !errors.Is(err, rechunk.ErrNoKeys) {
 			t.Fatalf("grace %v: %v", grace, err)
 		}
-		_, text, _ := strings.Cut(err.Error(), "free from ")
-		text, _, _ = strings.Cut(text, " on;")
+		_, text, _ := strings.Cut(err.Error(), "the first until ")
+		text, _, _ = strings.Cut(text, ";")
 		return fixture.Must(time.Parse(time.RFC3339, text))
 	}
 	day := free(0)
