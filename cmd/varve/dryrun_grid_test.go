@@ -109,8 +109,8 @@ func TestDryRunGrids(t *testing.T) {
 				"a coordinate":     {"/time", append(append(times, "--alone"), calendar...)},
 			} {
 				t.Run(fmt.Sprint(form, len(days), name), func(t *testing.T) {
-					// A chunk that was written within two seconds makes a reader look at the
-					// document again, so both have to be quicker than that.
+					// A chunk that was written within two seconds makes a reader look at
+					// the document again, so both have to be quicker than that.
 					for range 5 {
 						group := dailyGroup(t)
 						before, begin := treeOf(t, group), time.Now()
