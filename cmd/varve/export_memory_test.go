@@ -158,6 +158,12 @@ func TestLongTextsOfManyChunks(t *testing.T) {
 	const chunks, size, most = 6, 48 << 20, 176.0 // a chunk, and what its decoder needs
 	a := crowdedChunks(t, chunks, size)
 	defer a.Close()
+	exportsWithin(t, a, chunks*size, most)
+}
+
+// exportsWithin checks that an array of a number of letters is exported in most MiB.
+func exportsWithin(t *testing.T, a *zarr.Array, count int, most float64) {
+	t.Helper()
 	var got letters
 	used := leastMiB(most, func() {
 		got = letters{}
@@ -165,9 +171,9 @@ func TestLongTextsOfManyChunks(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Logf("exported in %.0f MiB", used)
-	if got.a != chunks*size || used > most {
-		t.Errorf("%.0f MiB, want %.0f at most; %d letters, want %d", used, most, got.a, chunks*size)
+	t.Logf("%.0f MiB", used)
+	if got.a != count || used > most {
+		t.Errorf("%.0f MiB, want %.0f at most; %d letters, want %d", used, most, got.a, count)
 	}
 }
 
@@ -209,17 +215,7 @@ func TestExportOfTextIsBounded(t *testing.T) {
 	most := 24.0 * size / (1 << 20) // of 48 such texts
 	a := crowded(t, inner, size, zarr.Limits{Block: 5 * size / 2})
 	defer a.Close()
-	var got letters
-	used := leastMiB(most, func() {
-		got = letters{}
-		if err := exported(t, a, &got); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Logf("%.0f MiB", used)
-	if got.a != inner*size || used > most {
-		t.Errorf("%.0f MiB, want %.0f at most; %d letters, want %d", used, most, got.a, inner*size)
-	}
+	exportsWithin(t, a, inner*size, most)
 }
 
 // TestExcerptOfLongTexts shows the beginnings of texts that are together longer than a
