@@ -38,13 +38,13 @@ func (s *session) mayResume(c *lineage.Claim) bool {
 		return s.shared
 	}
 	_, locks := store.As[store.Locker](s.location.Store)
-	return locks || s.TakeOver || c.Lapsed() || c.IsOwn() || s.shared && c.Shared
+	return locks || s.opt.TakeOver || c.Lapsed() || c.IsOwn() || s.shared && c.Shared
 }
 
 // mayGiveUp reports whether a claim of another request can be given up for this one: its
 // process has ended. Processes that share tasks may be between two of them.
 func (s *session) mayGiveUp(c *lineage.Claim) bool {
-	return (s.locked || s.TakeOver || c.Lapsed()) && !s.publishOnly && (!c.Shared || c.Operation == operationAbandon)
+	return (s.locked || s.opt.TakeOver || c.Lapsed()) && !s.publishOnly && (!c.Shared || c.Operation == operationAbandon)
 }
 
 // resumed returns the claim of a process with the same request, which this one resumes,
@@ -106,7 +106,7 @@ func (s *session) begin(ctx context.Context, old *snapshot.Array) error {
 			return err
 		}
 		c = s.newClaim(keys, print, old)
-		err = s.location.Take(ctx, c, s.Node.Durability)
+		err = s.location.Take(ctx, c, s.core.Node.Durability)
 		if errors.Is(err, lineage.ErrClaimed) {
 			continue // another process was faster: look at its claim
 		}
@@ -165,7 +165,7 @@ func (s *session) freeKeys(ctx context.Context, old *snapshot.Array) (metadata.K
 	if t != nil {
 		want = t.keys
 	}
-	return freeKeys(ctx, s.location, old.Doc, want, s.avoidedKeys, s.Grace)
+	return freeKeys(ctx, s.location, old.Doc, want, s.avoidedKeys, s.opt.Grace)
 }
 
 // resume takes over a claim with the same request.
@@ -184,7 +184,7 @@ func (s *session) resume(ctx context.Context, c *lineage.Claim, print string, ra
 	if s.shared && !c.Shared {
 		shared := *c
 		shared.Shared, shared.Lease, shared.Holder = true, 0, ""
-		if err := s.location.Replace(ctx, c, &shared, s.Node.Durability); err != nil {
+		if err := s.location.Replace(ctx, c, &shared, s.core.Node.Durability); err != nil {
 			return err
 		}
 		s.claim = &shared
@@ -194,7 +194,7 @@ func (s *session) resume(ctx context.Context, c *lineage.Claim, print string, ra
 	}
 	err := s.takeOver(ctx, c)
 	if err == nil {
-		s.records, err = loadRecords(ctx, s.location, recordsOf(s.location, c.ID), rank, s.memory())
+		s.records, err = loadRecords(ctx, s.location, recordsOf(s.location, c.ID), rank, s.opt.memory())
 	}
 	return err
 }
@@ -244,7 +244,7 @@ func mayRunError(c *lineage.Claim) error {
 func (s *session) fingerprint() (string, error) {
 	print, err := fingerprint(s.request)
 	if s.destination != nil {
-		sum := sha256.Sum256([]byte(store.TraitsOf(s.Node.Store).Place + " " + s.Node.Path.String()))
+		sum := sha256.Sum256([]byte(store.TraitsOf(s.core.Node.Store).Place + " " + s.core.Node.Path.String()))
 		print += "-from-" + hex.EncodeToString(sum[:8])
 	}
 	return print, err
@@ -344,7 +344,7 @@ func (s *session) giveUp(ctx context.Context, claim *lineage.Claim) error {
 		return err
 	}
 	err = s.whileRenewing(ctx, ours, func() error {
-		lock, err := s.Lock().Exclude(ctx)
+		lock, err := s.core.Lock().Exclude(ctx)
 		if err != nil {
 			return err
 		}
@@ -366,7 +366,7 @@ func (s *session) takeToGiveUp(ctx context.Context, claim *lineage.Claim) (*line
 	ours := *claim
 	ours.ID, ours.Operation, ours.Fingerprint = newID(), operationAbandon, "abandoned"
 	s.sign(&ours, operationAbandon)
-	return &ours, s.location.Replace(ctx, claim, &ours, s.Node.Durability)
+	return &ours, s.location.Replace(ctx, claim, &ours, s.core.Node.Durability)
 }
 
 // unstageAll deletes the staged chunks of a claim. In a store without locks, another
@@ -375,7 +375,7 @@ func (s *session) takeToGiveUp(ctx context.Context, claim *lineage.Claim) (*line
 func (s *session) unstageAll(ctx context.Context, claim *lineage.Claim) error {
 	for range mostRounds {
 		done := false
-		err := s.UpdateAs(ctx, s.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+		err := s.core.UpdateAs(ctx, s.core.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 			if claim.InPlace {
 				done = true
 				return s.unstageMerged(ctx, old, claim)

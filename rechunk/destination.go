@@ -24,7 +24,7 @@ import (
 )
 
 // destination is the place of a new array.
-type destination struct{ tree.Node }
+type destination struct{ node tree.Node }
 
 // newDestination returns the place of an array that is made from the one at from.
 func newDestination(from tree.Node, to *zarr.Location) (*destination, error) {
@@ -126,7 +126,7 @@ func (s *session) create(ctx context.Context) error {
 // occupy claims the place, or resumes the work of a process with the same request. It
 // gives up that of another one whose process has ended.
 func (s *session) occupy(ctx context.Context, old *snapshot.Array) error {
-	if _, err := s.destination.LookAbove(ctx, s.destination.Format()); err != nil {
+	if _, err := s.destination.node.LookAbove(ctx, s.destination.node.Format()); err != nil {
 		return err
 	}
 	print, err := s.fingerprint()
@@ -176,7 +176,7 @@ func (s *session) giveUpThere(ctx context.Context, claim *lineage.Claim) error {
 	ours, err := s.takeToGiveUp(ctx, claim)
 	if err == nil {
 		err = s.whileRenewing(ctx, ours, func() error {
-			return publish.Batch(ctx, s.location.Store, s.Node.Durability, func(ctx context.Context, b store.Batch) error {
+			return publish.Batch(ctx, s.location.Store, s.core.Node.Durability, func(ctx context.Context, b store.Batch) error {
 				return s.unstage(ctx, claim.Keys, claim.Keys, len(claim.Shape), b)
 			})
 		})
@@ -205,7 +205,7 @@ func (s *session) take(ctx context.Context, old *snapshot.Array, print string) e
 		return err
 	}
 	c := s.newClaim(keys, print, old)
-	if err := s.location.Take(ctx, c, s.Node.Durability); err != nil {
+	if err := s.location.Take(ctx, c, s.core.Node.Durability); err != nil {
 		return err
 	}
 	s.claim, s.initialShape = c, old.Grid.Shape()
@@ -234,7 +234,7 @@ func (s *session) checkFree(ctx context.Context, doc metadata.Node) error {
 	for e, err := range store.List(ctx, s.location.Store, s.location.Path, store.Deep) {
 		// A store without listings can only be asked for documents.
 		if errors.Is(err, store.ErrUnsupported) {
-			return s.destination.CheckFree(ctx, doc)
+			return s.destination.node.CheckFree(ctx, doc)
 		}
 		if err != nil {
 			return err
@@ -249,7 +249,7 @@ func (s *session) checkFree(ctx context.Context, doc metadata.Node) error {
 // checkPlace returns an error if the new array cannot be made at the place. A rechunk
 // that is not finished there may be resumed.
 func (s *session) checkPlace(ctx context.Context, doc metadata.Node) error {
-	if _, err := s.destination.LookAbove(ctx, s.destination.Format()); err != nil {
+	if _, err := s.destination.node.LookAbove(ctx, s.destination.node.Format()); err != nil {
 		return err
 	}
 	claimed, err := s.location.Claimed(ctx)
@@ -316,11 +316,11 @@ func (s *session) copyOnce(ctx context.Context) (done bool, err error) {
 
 // publishNew publishes the document of the new array.
 func (s *session) publishNew(ctx context.Context, doc *metadata.Array) error {
-	raw, beside, err := tree.NewDocuments(doc, s.destination.Limits)
+	raw, beside, err := tree.NewDocuments(doc, s.destination.node.Limits)
 	if err != nil {
 		return err
 	}
-	record, err := metadata.Record(doc, s.destination.Limits)
+	record, err := metadata.Record(doc, s.destination.node.Limits)
 	if err != nil {
 		return err
 	}
@@ -329,12 +329,12 @@ func (s *session) publishNew(ctx context.Context, doc *metadata.Array) error {
 	if err := s.announce(ctx, raw); err != nil {
 		return err
 	}
-	above, err := s.destination.LookAbove(ctx, s.destination.Format())
+	above, err := s.destination.node.LookAbove(ctx, s.destination.node.Format())
 	if err == nil {
-		err = s.destination.MakeParents(ctx, above)
+		err = s.destination.node.MakeParents(ctx, above)
 	}
 	if err == nil {
-		_, err = publish.Create(ctx, s.destination.Node.Node, raw, beside...)
+		_, err = publish.Create(ctx, s.destination.node.Node, raw, beside...)
 	}
 	if errors.Is(err, store.ErrConflict) {
 		return errRivalNode
@@ -349,7 +349,7 @@ func (s *session) publishNew(ctx context.Context, doc *metadata.Array) error {
 func (s *session) conclude(ctx context.Context, record []byte) error {
 	s.report.Changed = true
 	ctx = store.Finishing(ctx)
-	err := errors.Join(s.destination.RecordMember(ctx, record), removeOwn(ctx, s.location, s.claim.ID))
+	err := errors.Join(s.destination.node.RecordMember(ctx, record), removeOwn(ctx, s.location, s.claim.ID))
 	_, failed := store.Write(ctx, s.location.Store, store.Delete(s.noteKey()), store.Sync)
 	err = errors.Join(err, failed)
 	if err == nil {
@@ -364,7 +364,7 @@ func (s *session) announce(ctx context.Context, document []byte) error {
 	s.stopRenewing(ctx)
 	next := *s.claim
 	next.Document = hashOf(document)
-	err := s.location.Replace(ctx, s.claim, &next, s.Node.Durability)
+	err := s.location.Replace(ctx, s.claim, &next, s.core.Node.Durability)
 	if err == nil {
 		s.claim = &next
 		s.startRenewing(ctx)
@@ -383,7 +383,7 @@ func hashOf(document []byte) string {
 // source may have changed since, so nothing is compared with it. A node that another
 // program has made has another document, and is an error.
 func (s *session) concludeOther(ctx context.Context) (done bool, err error) {
-	there, _, err := s.location.Store.Get(ctx, s.destination.Key(), store.Request{Limit: s.destination.Limit}, nil)
+	there, _, err := s.location.Store.Get(ctx, s.destination.node.Key(), store.Request{Limit: s.destination.node.Limit}, nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -393,7 +393,7 @@ func (s *session) concludeOther(ctx context.Context) (done bool, err error) {
 	if s.claim.Document != hashOf(there) {
 		return false, errRivalNode
 	}
-	record, err := s.destination.Record(ctx)
+	record, err := s.destination.node.Record(ctx)
 	if err != nil {
 		return false, err
 	}

@@ -34,7 +34,7 @@ func Missing(ctx context.Context, a *zarr.Array, r Request, stage int, opt *Opti
 	if err != nil {
 		return 0, err
 	}
-	if s.records, err = loadRecords(ctx, s.location, recordsOf(s.location, s.claim.ID), old.Grid.Rank(), s.memory()); err != nil {
+	if s.records, err = loadRecords(ctx, s.location, recordsOf(s.location, s.claim.ID), old.Grid.Rank(), s.opt.memory()); err != nil {
 		return 0, err
 	}
 	plan, err := w.layout()

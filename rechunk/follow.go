@@ -73,7 +73,7 @@ func newFollowing(a *zarr.Array, r Rechunking, opt *Options) (*session, error) {
 	if err == nil && s.destination == nil {
 		err = errNowhere
 	}
-	s.notesOrigin, s.Grace = true, grace
+	s.notesOrigin, s.opt.Grace = true, grace
 	return s, err
 }
 
@@ -102,39 +102,39 @@ func (s *session) follow(ctx context.Context, a *zarr.Array) error {
 	}
 	f, err := s.newFollower(ctx, a, true)
 	if err == nil {
-		err = f.writable()
+		err = f.to.writable()
 	}
 	if err != nil {
 		return err
 	}
-	defer f.stopRenewing(ctx)
-	err = f.retry(ctx, f.round)
+	defer f.to.stopRenewing(ctx)
+	err = f.to.retry(ctx, f.round)
 	if _, locks := store.As[store.Locker](s.location.Store); err == nil || !locks && !errors.Is(err, publish.ErrIncomplete) {
 		err = errors.Join(err, f.release(store.Finishing(ctx)))
 	}
-	f.report.Changed = f.report.Changed || s.report.Changed
-	s.report = f.report
+	f.to.report.Changed = f.to.report.Changed || s.report.Changed
+	s.report = f.to.report
 	return err
 }
 
 // follower is the session of an array that follows another one.
 type follower struct {
-	*session          // of the array that follows
-	source   *session // of the array that is followed
+	to     *session // of the array that follows
+	source *session // of the array that is followed
 }
 
 // newFollower opens the array that follows a, for writing or for a plan.
 func (s *session) newFollower(ctx context.Context, a *zarr.Array, write bool) (*follower, error) {
 	o := a.Options()
 	o.Write, o.RequireChunks = write, false
-	to, err := s.Into.OpenArray(ctx, &o)
+	to, err := s.opt.Into.OpenArray(ctx, &o)
 	if err != nil {
 		return nil, err
 	}
-	opt := s.Options
+	opt := s.opt
 	opt.Into = nil
-	f := &follower{session: newSessionIn(to, &opt), source: s}
-	f.request = followRequest{}
+	f := &follower{to: newSessionIn(to, &opt), source: s}
+	f.to.request = followRequest{}
 	return f, nil
 }
 
@@ -148,14 +148,14 @@ func (followRequest) target(*snapshot.Array) (*target, error) { return nil, nil 
 
 // round compares both arrays, and publishes what is new.
 func (f *follower) round(ctx context.Context) error {
-	now, err := f.Fresh(ctx)
+	now, err := f.to.Fresh(ctx)
 	if err == nil {
-		err = f.completePublished(ctx, now)
+		err = f.to.completePublished(ctx, now)
 	}
 	if err != nil {
 		return err
 	}
-	ctx, u, err := f.compare(store.WithLocking(ctx, f.Lock().Locking))
+	ctx, u, err := f.compare(store.WithLocking(ctx, f.to.core.Lock().Locking))
 	if err != nil {
 		return err
 	}
@@ -166,12 +166,12 @@ func (f *follower) round(ctx context.Context) error {
 // publish. In a store with locks, what a call has staged that failed stays for the next
 // one. Elsewhere the next one could not tell whether that call still runs.
 func (f *follower) release(ctx context.Context) error {
-	f.stopRenewing(ctx)
-	c, err := f.claimed(ctx, "")
-	if err != nil || c == nil || c.Operation != operationFollow || !f.mayResume(c) {
+	f.to.stopRenewing(ctx)
+	c, err := f.to.claimed(ctx, "")
+	if err != nil || c == nil || c.Operation != operationFollow || !f.to.mayResume(c) {
 		return err
 	}
-	return f.abandon(ctx)
+	return f.to.abandon(ctx)
 }
 
 // Followed returns the name of the array, and of its store, that a follows ([Follow]), or
@@ -236,7 +236,7 @@ func (s *session) planFollow(ctx context.Context, a *zarr.Array) (*Plan, error) 
 		return nil, err
 	}
 	var u *update
-	err = f.retry(ctx, func(ctx context.Context) (err error) {
+	err = f.to.retry(ctx, func(ctx context.Context) (err error) {
 		_, u, err = f.compare(ctx)
 		return err
 	})
@@ -245,7 +245,7 @@ func (s *session) planFollow(ctx context.Context, a *zarr.Array) (*Plan, error) 
 	}
 	p := &Plan{
 		Request: singleRequest(s.request), Operation: s.request.operation(), Fingerprint: operationFollow, Grid: u.planned.Grid,
-		Strategy: u.strategy, Guarantee: guaranteeAtomic, Space: Space{Free: -1}, Memory: f.memory(),
+		Strategy: u.strategy, Guarantee: guaranteeAtomic, Space: Space{Free: -1}, Memory: f.to.opt.memory(),
 		Sources: int64(u.sources.Len()), BytesStored: u.sources.Bytes,
 	}
 	if p.State, err = stateOf(u.source); err != nil {
@@ -269,7 +269,7 @@ func (u *update) predict(ctx context.Context, p *Plan) error {
 			return err
 		}
 		p.Cloned = int64(kept.Len())
-		p.Links = store.Can(u.f.location.Store, store.OpClone)
+		p.Links = store.Can(u.f.to.location.Store, store.OpClone)
 		p.Requests.Copy = p.Cloned
 		list.pages += 2 * pages(kept.Len())
 	}

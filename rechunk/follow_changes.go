@@ -28,7 +28,7 @@ const suspectBytes = 128
 
 // checkSuspects returns an error if so many chunks are not to be compared.
 func (u *update) checkSuspects(n int64) error {
-	if most := max(u.f.memory(), leastRecords) / suspectBytes; n > most {
+	if most := max(u.f.to.opt.memory(), leastRecords) / suspectBytes; n > most {
 		return u.f.nameError(fmt.Errorf("%w: %s may have other elements, and the memory suffices to compare %d ("+remedy.Memory+"): give more, or remove the array that follows ("+remedy.Delete+") and follow again",
 			zarr.ErrLimit, quantity.Count(n, "chunks"), most))
 	}
@@ -56,7 +56,7 @@ func (u *update) findChanges(ctx context.Context) error {
 	}
 	// Sums take 16 bytes for a chunk, and are kept in the origin. So the copy is not
 	// read to find out that a chunk has the same elements.
-	is, err := comparison.ChunkSums(ctx, pinnedArray(u.source, u.f.block()), g, suspects, u.current.Fill, u.f.memory())
+	is, err := comparison.ChunkSums(ctx, pinnedArray(u.source, u.f.to.opt.block()), g, suspects, u.current.Fill, u.f.to.opt.memory())
 	if err != nil {
 		return againIf(err)
 	}
@@ -189,7 +189,7 @@ func (u *update) sumsBefore(ctx context.Context, g *grid.Grid, indices [][]int64
 	if u.origin.Region != nil {
 		return sums, nil
 	}
-	computed, err := comparison.ChunkSums(ctx, pinnedArray(u.current, u.f.block()), g, unknown, u.current.Fill, u.f.memory())
+	computed, err := comparison.ChunkSums(ctx, pinnedArray(u.current, u.f.to.opt.block()), g, unknown, u.current.Fill, u.f.to.opt.memory())
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func (u *update) sumsBefore(ctx context.Context, g *grid.Grid, indices [][]int64
 // another version than before, so that later ones can be compared even if the codecs of
 // the array that follows do not keep elements exactly.
 func (u *update) nextOrigin(ctx context.Context) (*origin, error) {
-	o, err := newOrigin(u.origin.Source, u.source, u.sources, u.planned.Doc, u.f.Node.Limits)
+	o, err := newOrigin(u.origin.Source, u.source, u.sources, u.planned.Doc, u.f.to.core.Node.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +218,7 @@ func (u *update) nextOrigin(ctx context.Context) (*origin, error) {
 		}
 		unknown, places = append(unknown, index), append(places, i)
 	}
-	sums, err := comparison.ChunkSums(ctx, pinnedArray(u.source, u.f.block()), u.source.Grid, unknown, u.current.Fill, u.f.memory())
+	sums, err := comparison.ChunkSums(ctx, pinnedArray(u.source, u.f.to.opt.block()), u.source.Grid, unknown, u.current.Fill, u.f.to.opt.memory())
 	if err != nil {
 		return nil, againIf(err)
 	}

@@ -245,32 +245,32 @@ func (o *origin) checkSize(memory int64) error {
 
 // originName names the array that is followed, and its store.
 func (s *session) originName() string {
-	return path.Base(store.TraitsOf(s.Node.Store).Place) + "/" + s.Node.Path.String()
+	return path.Base(store.TraitsOf(s.core.Node.Store).Place) + "/" + s.core.Node.Path.String()
 }
 
 // noteOrigin stores the origin of a new array, before that is published, and returns its
 // document.
 func (w *work) noteOrigin(ctx context.Context) (*metadata.Array, error) {
-	r := singleRequest(w.request).(Rechunking)
+	r := singleRequest(w.session.request).(Rechunking)
 	if err := keepWithin(w.sources, w.old.Grid, r.Region); err != nil {
 		return nil, err
 	}
-	doc, err := withOrigin(w.planned.Doc, w.originName())
+	doc, err := withOrigin(w.planned.Doc, w.session.originName())
 	if err != nil {
 		return nil, err
 	}
-	o, err := newOrigin(w.originName(), w.old, w.sources, doc, w.Node.Limits)
+	o, err := newOrigin(w.session.originName(), w.old, w.sources, doc, w.session.core.Node.Limits)
 	if err != nil {
 		return nil, err
 	}
 	o.Region, o.Adapt = r.Region, r.Adapt
-	if err := o.checkSize(w.memory()); err != nil {
+	if err := o.checkSize(w.session.opt.memory()); err != nil {
 		return nil, err
 	}
 	if o.Codecs, err = codecsAsked(withSums(r, w.old)); err != nil {
 		return nil, err
 	}
-	return doc, putOrigin(ctx, w.location, o, w.Node.Durability)
+	return doc, putOrigin(ctx, w.session.location, o, w.session.core.Node.Durability)
 }
 
 // askedFor reports whether a later request asks for no codecs, or for those of the first.

@@ -152,7 +152,7 @@ const textBytes = 1 << 10
 
 // write reads the elements of a region from the array that is followed, and stores them.
 func (u *update) write(ctx context.Context, next *snapshot.Array, region grid.Box, how engine.Writing) error {
-	limit := u.f.block()
+	limit := u.f.to.opt.block()
 	if next.Type.Variable() {
 		limit = max(1, limit/textBytes*int64(next.Engine.Size))
 	}
@@ -174,7 +174,7 @@ func (u *update) writeBox(ctx context.Context, next *snapshot.Array, box grid.Bo
 	if err != nil {
 		return err
 	}
-	buffer, e, err := staging.Room(to, u.f.block())
+	buffer, e, err := staging.Room(to, u.f.to.opt.block())
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (u *update) writeBox(ctx context.Context, next *snapshot.Array, box grid.Bo
 	if err == nil {
 		n, _ := chunks.Len()
 		u.progress.add(chunks)
-		u.f.report.Staged.include(Counts{Encoded: n, BytesDecoded: int64(len(e.Data)), BytesEncoded: int64(len(e.Data))})
+		u.f.to.report.Staged.include(Counts{Encoded: n, BytesDecoded: int64(len(e.Data)), BytesEncoded: int64(len(e.Data))})
 	}
 	return err
 }
@@ -221,14 +221,14 @@ func (u *update) replace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	raw, err := w.planned.Doc.Marshal(u.f.Node.Limits)
+	raw, err := w.planned.Doc.Marshal(u.f.to.core.Node.Limits)
 	if err != nil {
 		return err
 	}
 	stage := func(ctx context.Context, _ store.Batch) error {
 		// After the warning. A process that takes the claim over changes the document
 		// too, so this publication fails then.
-		if err := u.f.checkClaim(ctx); err != nil {
+		if err := u.f.to.checkClaim(ctx); err != nil {
 			return err
 		}
 		u.planned = w.planned // its document is the one that the origin names
@@ -243,21 +243,21 @@ func (u *update) replace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return u.f.finish(ctx)
+	return u.f.to.finish(ctx)
 }
 
 // occupy claims the array, with free keys, or resumes what another call has begun.
 func (u *update) occupy(ctx context.Context) error {
-	if err := u.f.begin(ctx, u.current); err != nil {
+	if err := u.f.to.begin(ctx, u.current); err != nil {
 		if errors.Is(err, ErrNoKeys) && u.current.Doc.Format() == 2 && u.current.Grid.Rank() < 2 {
 			err = errUnfollowed("elements have changed, and the chunks of an array of format 2 with less than two axes have no other keys")
 		}
 		if errors.Is(err, ErrNoKeys) { // of the array that follows, not of the other one
-			err = u.f.Fail(operationFollow, err)
+			err = u.f.to.Fail(operationFollow, err)
 		}
 		return err
 	}
-	if sameKeys(u.f.claim.Keys, u.current.Engine.Keys, u.current.Grid.Rank()) {
+	if sameKeys(u.f.to.claim.Keys, u.current.Engine.Keys, u.current.Grid.Rank()) {
 		return errKeysTaken
 	}
 	return nil
@@ -265,16 +265,16 @@ func (u *update) occupy(ctx context.Context) error {
 
 // stage stores all chunks under the claimed keys, and returns the array as it will be.
 func (u *update) stage(ctx context.Context) (*work, error) {
-	keys := u.f.claim.Keys
+	keys := u.f.to.claim.Keys
 	w, err := u.stageKept(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
-	next, err := u.f.Bind(u.planned.Doc.WithKeyEncoding(keys), u.boundMemory)
+	next, err := u.f.to.Bind(u.planned.Doc.WithKeyEncoding(keys), u.boundMemory)
 	if err != nil {
 		return nil, err
 	}
-	err = publish.Batch(ctx, u.f.location.Store, u.f.Node.Durability, func(ctx context.Context, b store.Batch) error {
+	err = publish.Batch(ctx, u.f.to.location.Store, u.f.to.core.Node.Durability, func(ctx context.Context, b store.Batch) error {
 		return u.overwrite(ctx, next, b)
 	})
 	if err != nil {
@@ -292,13 +292,13 @@ func (u *update) stageKept(ctx context.Context, keys metadata.KeyEncoding) (*wor
 		return nil, err
 	}
 	doc := u.current.Document().Resized(g.Shape(), snapshot.GridExtension(g, 0))
-	source, err := u.f.Bind(doc, func(e *engine.Array) {
-		e.Store, e.Budget, e.RequireChunks = staging.Witness{Store: e.Store}, u.f.engine(), false
+	source, err := u.f.to.Bind(doc, func(e *engine.Array) {
+		e.Store, e.Budget, e.RequireChunks = staging.Witness{Store: e.Store}, u.f.to.opt.engine(), false
 	})
 	if err != nil {
 		return nil, err
 	}
-	into, err := u.f.Bind(doc.WithKeyEncoding(keys), u.boundMemory)
+	into, err := u.f.to.Bind(doc.WithKeyEncoding(keys), u.boundMemory)
 	if err != nil {
 		return nil, err
 	}
@@ -306,7 +306,7 @@ func (u *update) stageKept(ctx context.Context, keys metadata.KeyEncoding) (*wor
 	if err != nil {
 		return nil, err
 	}
-	w := &work{session: u.f.session, Job: job, old: u.current, planned: into}
+	w := &work{session: u.f.to, job: job, old: u.current, planned: into}
 	if err := w.stage(ctx); err != nil {
 		return nil, err
 	}

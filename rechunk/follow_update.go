@@ -63,12 +63,12 @@ func (f *follower) compare(ctx context.Context) (context.Context, *update, error
 func (u *update) load(ctx context.Context) error {
 	f := u.f
 	var err error
-	if u.current, err = f.Fresh(ctx); err != nil {
+	if u.current, err = f.to.Fresh(ctx); err != nil {
 		return err
 	}
-	if u.origin, err = readOrigin(ctx, f.location, u.current, f.memory()); err != nil {
+	if u.origin, err = readOrigin(ctx, f.to.location, u.current, f.to.opt.memory()); err != nil {
 		// Another call may have published meanwhile, and deleted this origin.
-		if now, freshErr := f.Fresh(ctx); freshErr == nil && now.Version != u.current.Version {
+		if now, freshErr := f.to.Fresh(ctx); freshErr == nil && now.Version != u.current.Version {
 			return errChanged
 		}
 		return err
@@ -77,7 +77,7 @@ func (u *update) load(ctx context.Context) error {
 		return f.nameError(fmt.Errorf("%w: it follows %.80q, not %.80q; choose another place, or remove it ("+remedy.Delete+")", zarr.ErrInvalidArgument, u.origin.Source, name))
 	}
 	if u.origin.Adapt {
-		f.adapt = true
+		f.to.adapt = true
 	}
 	if err := u.pin(ctx); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (u *update) load(ctx context.Context) error {
 	if err != nil {
 		return f.nameError(err) // it tells what to do with the array that follows
 	}
-	if u.planned, err = f.Bind(doc, nil); err != nil {
+	if u.planned, err = f.to.Bind(doc, nil); err != nil {
 		return f.nameError(fmt.Errorf("the new grid: %w", err))
 	}
 	if err := checkLargest(u.planned); err != nil {
@@ -119,7 +119,7 @@ func (u *update) pin(ctx context.Context) error {
 		return err
 	}
 	u.source, err = u.f.source.Bind(now.Doc, func(e *engine.Array) {
-		e.Store, e.Budget, e.RequireChunks = staging.Witness{Store: e.Store}, u.f.engine(), false
+		e.Store, e.Budget, e.RequireChunks = staging.Witness{Store: e.Store}, u.f.to.opt.engine(), false
 	})
 	if err == nil {
 		u.source.Version = now.Version
@@ -142,7 +142,7 @@ func (f *follower) windowOf(from *snapshot.Array, region grid.Box) (grid.Box, er
 
 // nameError names the array that follows in an error. The session of the array that is
 // followed adds the name of that one.
-func (f *follower) nameError(err error) error { return fmt.Errorf("%s: %w", f.source.Into, err) }
+func (f *follower) nameError(err error) error { return fmt.Errorf("%s: %w", f.source.opt.Into, err) }
 
 // regionText writes a region as a selection is written.
 func regionText(region grid.Box) string {
@@ -168,7 +168,7 @@ func (u *update) list(ctx context.Context, from *snapshot.Array) (*staging.Table
 }
 
 // boundMemory bounds the memory of writing.
-func (u *update) boundMemory(e *engine.Array) { e.Budget = u.f.engine() }
+func (u *update) boundMemory(e *engine.Array) { e.Budget = u.f.to.opt.engine() }
 
 // chooseStrategy returns how the update is published: as an append if all that happens to
 // the array is that one axis gets longer.
@@ -199,7 +199,7 @@ func (u *update) chooseStrategy() string {
 
 // run publishes what has changed.
 func (u *update) run(ctx context.Context) error {
-	u.f.report.Strategy = u.strategy
+	u.f.to.report.Strategy = u.strategy
 	if u.strategy == strategyMetadata && (!u.described || u.planned.Doc.Format() == 2) {
 		return u.renew(ctx)
 	}
@@ -207,7 +207,7 @@ func (u *update) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if u.planned, err = u.f.Bind(doc, u.boundMemory); err != nil {
+	if u.planned, err = u.f.to.Bind(doc, u.boundMemory); err != nil {
 		return err
 	}
 	change, stages := u.append, 1
@@ -221,7 +221,7 @@ func (u *update) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	u.progress = u.f.progress(stages, stages, n, n)
+	u.progress = u.f.to.progress(stages, stages, n, n)
 	if err := change(ctx); err != nil {
 		return err
 	}
@@ -236,7 +236,7 @@ func (u *update) run(ctx context.Context) error {
 
 // removeOldOrigins deletes the origins that no document names any more.
 func (u *update) removeOldOrigins(ctx context.Context) error {
-	identity, err := documentIdentity(u.planned.Doc, u.f.Node.Limits)
+	identity, err := documentIdentity(u.planned.Doc, u.f.to.core.Node.Limits)
 	if err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (u *update) removeOldOrigins(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return removeOrigins(ctx, u.f.location, u.origin, id)
+	return removeOrigins(ctx, u.f.to.location, u.origin, id)
 }
 
 // renew notes the versions of chunks that were stored again with the same elements.
@@ -261,13 +261,13 @@ func (u *update) renew(ctx context.Context) error {
 	if err := u.describe(ctx); err != nil {
 		return err
 	}
-	u.f.report.Changed = u.f.report.Changed || u.described
-	return againIf(replaceOrigin(ctx, u.f.location, o, u.origin, u.f.Node.Durability))
+	u.f.to.report.Changed = u.f.to.report.Changed || u.described
+	return againIf(replaceOrigin(ctx, u.f.to.location, o, u.origin, u.f.to.core.Node.Durability))
 }
 
 // relabel publishes other attributes.
 func (u *update) relabel(ctx context.Context) error {
-	raw, err := u.planned.Doc.Marshal(u.f.Node.Limits)
+	raw, err := u.planned.Doc.Marshal(u.f.to.core.Node.Limits)
 	if err != nil {
 		return err
 	}
@@ -275,7 +275,7 @@ func (u *update) relabel(ctx context.Context) error {
 	err = u.publish(ctx, func(*snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 		return &publish.Change{Document: raw, Stage: stage}, u.planned, nil
 	})
-	u.f.report.Changed = err == nil
+	u.f.to.report.Changed = err == nil
 	return err
 }
 
@@ -285,18 +285,18 @@ func (u *update) append(ctx context.Context) error {
 		change, err := u.growth(old)
 		return change, u.planned, err
 	})
-	u.f.report.Changed = err == nil
+	u.f.to.report.Changed = err == nil
 	return err
 }
 
 // publish makes a change of the array as long as it is the one that was compared.
 func (u *update) publish(ctx context.Context, plan func(*snapshot.Array) (*publish.Change, *snapshot.Array, error)) error {
-	lock, err := u.f.Lock().Exclude(ctx)
+	lock, err := u.f.to.core.Lock().Exclude(ctx)
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
-	return u.f.UpdateAs(ctx, u.f.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+	return u.f.to.core.UpdateAs(ctx, u.f.to.core.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 		// Everything was compared with the earlier document. Compare again.
 		if old.Version != u.current.Version {
 			return nil, nil, errChanged
@@ -313,7 +313,7 @@ func (u *update) growth(old *snapshot.Array) (*publish.Change, error) {
 		// Elements are read below. A source would not do for those of variable length.
 		shape.Region, shape.Gain.From = r.box, &snapshot.Source{Shape: r.box.Shape()}
 	}
-	change, err := old.Stage(u.planned, shape, u.f.Node.Limits)
+	change, err := old.Stage(u.planned, shape, u.f.to.core.Node.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -339,7 +339,7 @@ func (u *update) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := o.checkSize(u.f.memory()); err != nil {
+	if err := o.checkSize(u.f.to.opt.memory()); err != nil {
 		return err
 	}
 	// Last of all reads, and before the document is published.
@@ -349,7 +349,7 @@ func (u *update) settle(ctx context.Context) error {
 	if u.planned.Doc.Format() == 2 {
 		o.Attributes = u.origin.Attributes // others are set later
 	}
-	return putOrigin(ctx, u.f.location, o, u.f.Node.Durability)
+	return putOrigin(ctx, u.f.to.location, o, u.f.to.core.Node.Durability)
 }
 
 // nextDocument returns the document that an array gets for the present shape of the one
@@ -473,7 +473,7 @@ func (u *update) describe(ctx context.Context) error {
 	if !u.described || u.planned.Doc.Format() != 2 {
 		return nil
 	}
-	return u.f.UpdateAttributesV2(ctx, func(object []byte) ([]byte, error) {
+	return u.f.to.core.UpdateAttributesV2(ctx, func(object []byte) ([]byte, error) {
 		return attributes.Follow(object, u.origin.Attributes, u.source.Doc.Attributes)
 	})
 }

@@ -121,7 +121,7 @@ func (s *session) inspect(ctx context.Context) (*Inspection, error) {
 	}
 	last, err := v.notDescended(ctx)
 	if last != nil {
-		i.Replaced = &Replaced{Operation: last.Operation, By: last.By, Record: s.location.Key(last), Document: s.Node.Key()}
+		i.Replaced = &Replaced{Operation: last.Operation, By: last.By, Record: s.location.Key(last), Document: s.core.Node.Key()}
 	}
 	return i, err
 }

@@ -19,7 +19,7 @@ import (
 // fit into the memory of a task. The blocks of the last stage consist of whole target
 // chunks, and a single stage reads few chunks of the source twice.
 func (w *work) layout() (*blocks.Plan, error) {
-	size := int64(w.Target.Engine.Size)
+	size := int64(w.job.Target.Engine.Size)
 	opt, err := w.blockOptions()
 	if err != nil {
 		return nil, err
@@ -28,11 +28,11 @@ func (w *work) layout() (*blocks.Plan, error) {
 	if plan := w.grownLayout(size, opt); plan != nil {
 		return plan, nil
 	}
-	plan, err := blocks.New(w.SourceUnits(), w.Target.Grid, size, w.block(), opt)
+	plan, err := blocks.New(w.job.SourceUnits(), w.job.Target.Grid, size, w.session.opt.block(), opt)
 	if err == nil && len(plan.Stages) > 1 {
 		// A task packs its scratch object beside the elements: twice the block, and what
 		// it reads or writes at a time.
-		if less, err := blocks.New(w.SourceUnits(), w.Target.Grid, size, w.packingBytes(), opt); err == nil {
+		if less, err := blocks.New(w.job.SourceUnits(), w.job.Target.Grid, size, w.session.opt.packingBytes(), opt); err == nil {
 			return less, nil
 		}
 	}
@@ -45,21 +45,21 @@ func (w *work) layout() (*blocks.Plan, error) {
 	}
 	// A chunk that does not fit into the memory of a task may still be copied as it is
 	// encoded, which needs no memory for elements.
-	if copies, copiesErr := w.CopiesAll(); copiesErr != nil || copies {
+	if copies, copiesErr := w.job.CopiesAll(); copiesErr != nil || copies {
 		if copiesErr != nil {
 			return nil, copiesErr
 		}
-		return w.mergeSmallBlocks(&blocks.Plan{Stages: []blocks.Stage{{Blocks: w.Target.Grid}}})
+		return w.mergeSmallBlocks(&blocks.Plan{Stages: []blocks.Stage{{Blocks: w.job.Target.Grid}}})
 	}
 	// One large chunk at a time takes half of the memory, or as much as it needs if the
 	// caller has set no limit.
-	if most := w.memory() / 2; w.Memory == 0 || unfit.Bytes <= most {
-		read := w.SourceUnits()
+	if most := w.session.opt.memory() / 2; w.session.opt.Memory == 0 || unfit.Bytes <= most {
+		read := w.job.SourceUnits()
 		if opt.Parts != nil {
 			read = opt.Parts
 		}
-		all := max(most, largestChunk(read, size), largestChunk(w.Target.Grid, size))
-		plan, err = blocks.New(w.SourceUnits(), w.Target.Grid, size, all, &blocks.Options{Stages: 1, Parts: opt.Parts})
+		all := max(most, largestChunk(read, size), largestChunk(w.job.Target.Grid, size))
+		plan, err = blocks.New(w.job.SourceUnits(), w.job.Target.Grid, size, all, &blocks.Options{Stages: 1, Parts: opt.Parts})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w; "+remedy.Memory+" of %dB suffices", zarr.ErrLimit, err, product(unfit.Bytes, 2))
@@ -76,17 +76,17 @@ const nearAmplification = 4
 func (w *work) blockOptions() (*blocks.Options, error) {
 	// Scratch has elements of fixed width. A moved axis aligns well, except where it is
 	// cut.
-	if w.Target.Type.Variable() || !w.move.IsZero() {
+	if w.job.Target.Type.Variable() || !w.move.IsZero() {
 		return &blocks.Options{Stages: 1}, nil
 	}
-	opt := blocks.Options{Request: engine.RequestBytes(w.location.Store)}
-	if w.planning != nil {
-		opt = *w.planning
+	opt := blocks.Options{Request: engine.RequestBytes(w.session.location.Store)}
+	if w.session.opt.planning != nil {
+		opt = *w.session.opt.planning
 	}
 	parts, err := w.sourceParts()
 	// Scratch is written and read. A near store reads the same bytes several times from
 	// memory meanwhile.
-	if parts != nil && opt.Amplification == 0 && engine.Near(w.location.Store) {
+	if parts != nil && opt.Amplification == 0 && engine.Near(w.session.location.Store) {
 		opt.Amplification = nearAmplification
 	}
 	opt.Parts = parts
@@ -101,19 +101,19 @@ func (o Options) packingBytes() int64 { return o.block() / 4 * 3 }
 // stage, or the blocks of the new elements do not fit. Then the layout is that of an
 // array which has always had this shape, and scratch that fits it stays by its records.
 func (w *work) grownLayout(size int64, opt *blocks.Options) *blocks.Plan {
-	shape := w.Target.Grid.Shape()
-	if len(w.initialShape) != len(shape) || slices.Equal(w.initialShape, shape) || slices.Contains(w.initialShape, 0) {
+	shape := w.job.Target.Grid.Shape()
+	if len(w.session.initialShape) != len(shape) || slices.Equal(w.session.initialShape, shape) || slices.Contains(w.session.initialShape, 0) {
 		return nil
 	}
 	box := make(grid.Box, len(shape))
-	for i, n := range w.initialShape {
+	for i, n := range w.session.initialShape {
 		box[i].Stop = n
 	}
-	units, err := w.SourceUnits().Restrict(box)
+	units, err := w.job.SourceUnits().Restrict(box)
 	if err != nil { // the array has shrunk
 		return nil
 	}
-	target, err := w.Target.Grid.Restrict(box)
+	target, err := w.job.Target.Grid.Restrict(box)
 	if err != nil {
 		return nil
 	}
@@ -123,14 +123,14 @@ func (w *work) grownLayout(size int64, opt *blocks.Options) *blocks.Plan {
 			return nil
 		}
 	}
-	plan, err := blocks.New(units, target, size, w.block(), &began)
+	plan, err := blocks.New(units, target, size, w.session.opt.block(), &began)
 	if err != nil || len(plan.Stages) < 2 {
 		return nil
 	}
-	if plan, err = blocks.New(units, target, size, w.packingBytes(), &began); err != nil || len(plan.Stages) < 2 {
+	if plan, err = blocks.New(units, target, size, w.session.opt.packingBytes(), &began); err != nil || len(plan.Stages) < 2 {
 		return nil
 	}
-	plan, err = plan.Grown(w.SourceUnits(), w.Target.Grid, size, w.packingBytes(), opt)
+	plan, err = plan.Grown(w.job.SourceUnits(), w.job.Target.Grid, size, w.session.opt.packingBytes(), opt)
 	if err != nil {
 		return nil
 	}
@@ -192,7 +192,7 @@ func (w *work) mergeSmallBlocks(plan *blocks.Plan) (*blocks.Plan, error) {
 	}
 	merged := false
 	for i, left := g.Rank()-1, min(mostBlocks, all/enoughTasks); i >= 0; i-- {
-		a, most := g.Axis(i), w.block()/max(1, int64(w.Target.Engine.Size))
+		a, most := g.Axis(i), w.session.opt.block()/max(1, int64(w.job.Target.Engine.Size))
 		for k, n := range lengths {
 			if k != i {
 				most /= n
@@ -235,11 +235,11 @@ const (
 // each other in a stored chunk and can be read without the others. It returns nil if
 // chunks are only read as a whole: if they are compressed, sharded or small.
 func (w *work) sourceParts() (*grid.Grid, error) {
-	chain, g := w.Source.Engine.Chain, w.Source.Grid
-	if chain.Divided() || !chain.Partial() || !chain.InOrder() || w.SourceUnits() != g {
+	chain, g := w.job.Source.Engine.Chain, w.job.Source.Grid
+	if chain.Divided() || !chain.Partial() || !chain.InOrder() || w.job.SourceUnits() != g {
 		return nil, nil
 	}
-	along, plane := partedAxis(g, int64(w.Source.Engine.Size))
+	along, plane := partedAxis(g, int64(w.job.Source.Engine.Size))
 	if along < 0 {
 		return nil, nil
 	}

@@ -44,7 +44,7 @@ func (s *session) keepRenewing(ctx context.Context, c *lineage.Claim) *keeper {
 		return nil
 	}
 	within, stop := context.WithCancel(ctx)
-	k := &keeper{at: s.location, d: s.Node.Durability, claim: c, renewed: time.Now(), stop: stop, ended: make(chan struct{}), lock: make(chan struct{}, 1)}
+	k := &keeper{at: s.location, d: s.core.Node.Durability, claim: c, renewed: time.Now(), stop: stop, ended: make(chan struct{}), lock: make(chan struct{}, 1)}
 	go func() {
 		defer close(k.ended)
 		lease.Keep(within, c.Lease, func(ctx context.Context) bool {
@@ -161,7 +161,7 @@ func (s *session) whileRenewing(ctx context.Context, c *lineage.Claim, do func()
 // process still runs, it looks at that. print is the fingerprint of the request.
 func (s *session) claimed(ctx context.Context, print string) (*lineage.Claim, error) {
 	c, err := s.location.Claim(ctx)
-	if err != nil || c == nil || s.locked || s.TakeOver || c.IsOwn() && c.Fingerprint == print {
+	if err != nil || c == nil || s.locked || s.opt.TakeOver || c.IsOwn() && c.Fingerprint == print {
 		return c, err
 	}
 	return c, s.location.ReadLease(ctx, c)
@@ -177,7 +177,7 @@ func (s *session) takeOver(ctx context.Context, c *lineage.Claim) error {
 	s.sign(&ours, c.Operation)
 	// On the condition that the claim has not changed: of several processes that see the
 	// lease lapse, one gets it.
-	if err := s.location.Replace(ctx, c, &ours, s.Node.Durability); err != nil {
+	if err := s.location.Replace(ctx, c, &ours, s.core.Node.Durability); err != nil {
 		return err
 	}
 	s.claim = &ours
@@ -212,11 +212,11 @@ func (s *session) disturbDocument(ctx context.Context) error {
 	for range mostRounds {
 		now, err := s.Fresh(ctx)
 		if err == nil {
-			err = publish.Disturb(ctx, s.Node.Node, now.Version)
+			err = publish.Disturb(ctx, s.core.Node.Node, now.Version)
 		}
 		switch {
 		case errors.Is(err, publish.ErrPending): // its transaction is decided now
-			if err := s.FinishOthers(ctx); err != nil {
+			if err := s.core.FinishOthers(ctx); err != nil {
 				return err
 			}
 		// Another writer has changed the document, or there is no other one.

@@ -262,12 +262,12 @@ func (s *session) closeShares(ctx context.Context) (reopen func() error, err err
 		return nothing, err
 	}
 	_, locks := store.As[store.Locker](s.location.Store)
-	if c.Closed && !locks && !s.TakeOver && !c.IsOwn() {
+	if c.Closed && !locks && !s.opt.TakeOver && !c.IsOwn() {
 		return nil, fmt.Errorf("%w: %v, which may still publish it (if it does not: "+remedy.TakeOver+")", ErrClaimed, c.Text())
 	}
 	closed := *c
 	closed.Closed, closed.By = true, holder(c.Operation)
-	if err := s.location.Replace(ctx, c, &closed, s.Node.Durability); err != nil {
+	if err := s.location.Replace(ctx, c, &closed, s.core.Node.Durability); err != nil {
 		return nil, err
 	}
 	reopen = func() error { return s.reopen(store.Finishing(ctx), closed.ID) }
@@ -286,7 +286,7 @@ func (s *session) reopen(ctx context.Context, id string) error {
 	}
 	open := *c
 	open.Closed = false
-	return s.location.Replace(ctx, c, &open, s.Node.Durability)
+	return s.location.Replace(ctx, c, &open, s.core.Node.Durability)
 }
 
 // checkNoShares returns an error if a process executes a share. It deletes the values
@@ -304,7 +304,7 @@ func (s *session) checkNoShares(ctx context.Context) error {
 		}
 		key := dir.MustKey(name)
 		// Shares have no lease, so only a lock or the caller can tell that one has ended.
-		if !locks && !s.TakeOver {
+		if !locks && !s.opt.TakeOver {
 			return fmt.Errorf("%w: %s, which may still execute a share (if it does not: "+remedy.TakeOver+")", ErrClaimed, s.holderText(ctx, key))
 		}
 		if err := s.removeShare(ctx, key, locks); err != nil {

@@ -192,7 +192,7 @@ func (s *session) plan(ctx context.Context) (*Plan, error) {
 
 // predict fills in a plan that stages chunks.
 func (s *session) predict(ctx context.Context, old *snapshot.Array, w *work, p *Plan) error {
-	p.Strategy, p.Memory = strategyFlip, s.memory()
+	p.Strategy, p.Memory = strategyFlip, s.opt.memory()
 	// Nothing is staged, so any free keys will do.
 	keys, err := s.likelyKeys(ctx, old, p.Fingerprint)
 	if s.destination != nil {
@@ -216,26 +216,26 @@ func (s *session) predict(ctx context.Context, old *snapshot.Array, w *work, p *
 	if err != nil {
 		return err
 	}
-	if w.serial { // as in layout
-		size := int64(w.Target.Engine.Size)
-		p.Memory = max(p.Memory, product(2, max(largestChunk(w.SourceUnits(), size), largestChunk(w.Target.Grid, size))))
+	if w.session.serial { // as in layout
+		size := int64(w.job.Target.Engine.Size)
+		p.Memory = max(p.Memory, product(2, max(largestChunk(w.job.SourceUnits(), size), largestChunk(w.job.Target.Grid, size))))
 	}
-	if w.sources, err = staging.List(ctx, w.Source); err != nil {
+	if w.sources, err = staging.List(ctx, w.job.Source); err != nil {
 		return err
 	}
-	if w.wanted, err = w.Wanted(w.sources); err != nil {
+	if w.wanted, err = w.job.Wanted(w.sources); err != nil {
 		return err
 	}
 	p.State.addChunks(w.sources)
 	p.Sources, p.BytesStored = int64(w.sources.Len()), w.sources.Bytes
-	p.Dropped, p.BytesDropped = w.Unused(w.sources)
+	p.Dropped, p.BytesDropped = w.job.Unused(w.sources)
 	if s.destination == nil {
 		p.Links = store.Can(s.location.Store, store.OpClone)
 	}
 	if err := w.predictStages(p, plan); err != nil {
 		return err
 	}
-	p.Space = w.space(w.Source, p)
+	p.Space = w.session.space(w.job.Source, p)
 	return nil
 }
 
@@ -243,7 +243,7 @@ func (s *session) predict(ctx context.Context, old *snapshot.Array, w *work, p *
 func (w *work) predictStages(p *Plan, plan *blocks.Plan) error {
 	list := make([][]int64, len(w.wanted))
 	for i, n := range w.wanted {
-		list[i] = w.Index(n)
+		list[i] = w.job.Index(n)
 	}
 	levels, err := w.scratch(plan)
 	if err != nil {
@@ -252,22 +252,22 @@ func (w *work) predictStages(p *Plan, plan *blocks.Plan) error {
 	lists := &listing{source: pages(w.sources.Len()), target: pages(0)}
 	var from *staging.Scratch
 	for _, l := range levels {
-		wanted, err := l.Wanted(w.sources)
+		wanted, err := l.scratch.Wanted(w.sources)
 		if err != nil {
 			return err
 		}
-		q := &staging.Predictor{Job: l.Job, Sources: w.sources, Input: from, Output: l.Scratch}
+		q := &staging.Predictor{Job: l.scratch.Job, Sources: w.sources, Input: from, Output: l.scratch}
 		for _, n := range wanted {
-			if err := q.Task(boxAt(l.Index(n))); err != nil {
+			if err := q.Task(boxAt(l.scratch.Index(n))); err != nil {
 				return err
 			}
 		}
-		tasks, _ := l.Target.Grid.NumChunks()
+		tasks, _ := l.scratch.Target.Grid.NumChunks()
 		p.add(q, PlanStage{"scratch", tasks})
 		lists.addScratch(len(wanted))
-		from = l.Scratch
+		from = l.scratch
 	}
-	q := &staging.Predictor{Job: w.Job, Sources: w.sources, Input: from}
+	q := &staging.Predictor{Job: w.job, Sources: w.sources, Input: from}
 	for _, box := range w.parts(lastBlocks(plan), list) {
 		if err := q.Task(box); err != nil {
 			return err
@@ -397,7 +397,7 @@ func (s *session) checkSpace(ctx context.Context, old *snapshot.Array, w *work, 
 		return err
 	}
 	// Predicting lists all chunks, which is not worth it if there is plenty.
-	if most := product(logicalBytes(w.Source), int64(len(plan.Stages))+1); room.Free > most {
+	if most := product(logicalBytes(w.job.Source), int64(len(plan.Stages))+1); room.Free > most {
 		return nil
 	}
 	defer func() { s.claim = nil }() // predict takes one for the names of scratch
@@ -487,7 +487,7 @@ func (s *session) planState(ctx context.Context, old *snapshot.Array) (State, er
 // lastMove returns the ID of the last rechunk that has moved planes of the array, or
 // "".
 func (s *session) lastMove(ctx context.Context, old *snapshot.Array) (string, error) {
-	return lineage.Array{Store: s.Node.Store, Path: s.Node.Path, Limits: s.Node.Limits}.LastMove(ctx, old.Doc)
+	return lineage.Array{Store: s.core.Node.Store, Path: s.core.Node.Path, Limits: s.core.Node.Limits}.LastMove(ctx, old.Doc)
 }
 
 // errMoved is the conflict of a plan whose planes have other indices by now.

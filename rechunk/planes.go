@@ -44,8 +44,8 @@ func (s *session) identify(ctx context.Context) error {
 		return nil
 	}
 	// A plan may be made of an array that is not open for writing.
-	if s.Session.Writable() == nil {
-		if err := s.FinishOthers(ctx); err != nil {
+	if s.core.Writable() == nil {
+		if err := s.core.FinishOthers(ctx); err != nil {
 			return err
 		}
 	}
@@ -118,7 +118,7 @@ func (s *session) checkUnmoved(ctx context.Context) error {
 	if !s.movesPlanes() {
 		return nil
 	}
-	_, err := s.Unmoved(ctx)
+	_, err := s.core.Unmoved(ctx)
 	return err
 }
 

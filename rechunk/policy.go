@@ -117,7 +117,7 @@ func (p *policies) fitPolicy() (note string, err error) {
 // attributes have a document of their own. It comes before the new grid. If that is not
 // published, nothing is lost: no array of format 2 can follow such a policy.
 func (s *session) fitAttributes(ctx context.Context) error {
-	if s.Node.Format() != 2 || s.destination != nil {
+	if s.core.Node.Format() != 2 || s.destination != nil {
 		return nil
 	}
 	old, err := s.Fresh(ctx)
@@ -133,12 +133,12 @@ func (s *session) fitAttributes(ctx context.Context) error {
 }
 
 func (w *work) fitAttributes(ctx context.Context) error {
-	if w.policy == "" || w.planned.Doc.Format() != 2 || w.destination != nil {
+	if w.policy == "" || w.planned.Doc.Format() != 2 || w.session.destination != nil {
 		return nil
 	}
-	w.report.Policy = w.policy
-	return w.UpdateAttributesV2(ctx, func(object []byte) ([]byte, error) {
-		p, err := w.policies(w.old, w.planned)
+	w.session.report.Policy = w.policy
+	return w.session.core.UpdateAttributesV2(ctx, func(object []byte) ([]byte, error) {
+		p, err := w.session.policies(w.old, w.planned)
 		if err != nil {
 			return nil, err
 		}

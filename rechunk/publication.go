@@ -39,7 +39,7 @@ func (s *session) completePublished(ctx context.Context, old *snapshot.Array) er
 		}
 		// Vacuum deletes a superseded grid only after its grace, which must not begin
 		// before the publication.
-		if err := s.location.BeginGrace(ctx, r, s.Node.Durability); err != nil {
+		if err := s.location.BeginGrace(ctx, r, s.core.Node.Durability); err != nil {
 			return err
 		}
 	}
@@ -67,14 +67,14 @@ func (s *session) relabel(ctx context.Context, old *snapshot.Array) (done bool, 
 	if err := w.fitAttributes(ctx); err != nil {
 		return false, err
 	}
-	lock, err := s.Lock().Exclude(ctx)
+	lock, err := s.core.Lock().Exclude(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer lock.Release()
 	// Another writer may have published since: under the lock the chunks need not fit any
 	// more. Then the rechunk is staged as usual.
-	err = s.UpdateAs(ctx, s.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+	err = s.core.UpdateAs(ctx, s.core.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 		w, err := fits(old)
 		if done = w != nil; err != nil || w == nil {
 			return nil, nil, err
@@ -107,12 +107,12 @@ func (s *session) publish(ctx context.Context) error {
 	if err := s.fitAttributes(ctx); err != nil {
 		return err
 	}
-	lock, err := s.Lock().Exclude(ctx)
+	lock, err := s.core.Lock().Exclude(ctx)
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
-	if err := s.UpdateAs(ctx, s.Node.Node, s.publication); err != nil {
+	if err := s.core.UpdateAs(ctx, s.core.Node.Node, s.publication); err != nil {
 		return err
 	}
 	if err := s.checkNotLost(ctx); err != nil {
@@ -143,7 +143,7 @@ func (s *session) publication(old *snapshot.Array) (*publish.Change, *snapshot.A
 	}
 	s.report.Policy = cmp.Or(s.report.Policy, w.policy)
 	// Arrays of this process that were opened before refuse indices of the old planes.
-	if w.movesPlanes() {
+	if w.session.movesPlanes() {
 		w.planned.Numbering = new(snapshot.Numbering)
 	}
 	stage := func(ctx context.Context, _ store.Batch) error { return w.settle(ctx, old.Doc) }
@@ -160,7 +160,7 @@ const fewStale = 64
 func (w *work) settle(ctx context.Context, old *metadata.Array) error {
 	// Another process may have taken the claim, to resume or to abandon it. After the
 	// warning, it cannot do so unnoticed: it changes the document, too.
-	if err := w.checkClaim(ctx); err != nil {
+	if err := w.session.checkClaim(ctx); err != nil {
 		return err
 	}
 	for range mostRounds {
@@ -174,13 +174,13 @@ func (w *work) settle(ctx context.Context, old *metadata.Array) error {
 		// Writers wait for the lock. Leave it to stage many chunks, but not for ever:
 		// with writers that change more chunks than a round stages, only the lock ends
 		// it.
-		if len(stale) > fewStale && w.report.Again < mostRounds/2 {
+		if len(stale) > fewStale && w.session.report.Again < mostRounds/2 {
 			return errAgain
 		}
 		if len(stale) == 0 {
 			// Listing and staging took time. A process that was stopped meanwhile must
 			// not delete chunks of the one that has taken its claim over.
-			if err := w.checkLease(ctx); err != nil {
+			if err := w.session.checkLease(ctx); err != nil {
 				return err
 			}
 			if err := w.clear(ctx); err != nil {
@@ -199,15 +199,15 @@ func (w *work) settle(ctx context.Context, old *metadata.Array) error {
 
 // clear deletes staged chunks that have only fill values by now, or lie beyond the grid.
 func (w *work) clear(ctx context.Context) error {
-	return publish.Batch(ctx, w.location.Store, w.Node.Durability, func(ctx context.Context, b store.Batch) error {
-		for index := range w.Surplus(w.wanted, w.targets) {
-			if _, err := b.Write(ctx, store.Delete(w.Target.Engine.Key(index))); err != nil {
+	return publish.Batch(ctx, w.session.location.Store, w.session.core.Node.Durability, func(ctx context.Context, b store.Batch) error {
+		for index := range w.job.Surplus(w.wanted, w.targets) {
+			if _, err := b.Write(ctx, store.Delete(w.job.Target.Engine.Key(index))); err != nil {
 				return err
 			}
 		}
 		// The array has shrunk since they were staged.
 		for _, index := range w.targets.BeyondExtent {
-			if _, err := b.Write(ctx, store.Delete(w.Target.Engine.Key(index))); err != nil {
+			if _, err := b.Write(ctx, store.Delete(w.job.Target.Engine.Key(index))); err != nil {
 				return err
 			}
 		}
@@ -219,21 +219,21 @@ func (w *work) clear(ctx context.Context) error {
 func (w *work) putLineage(ctx context.Context, old *metadata.Array) error {
 	// Each attempt has a record, also those of a crashed process whose work this one has
 	// resumed. A record is found by its document, and those were never published.
-	if err := w.forgetAttempts(ctx); err != nil {
+	if err := w.session.forgetAttempts(ctx); err != nil {
 		return err
 	}
-	r, err := lineage.NewRecord(w.claim.ID, w.claim.Operation, old, w.planned.Doc, w.Node.Limits)
+	r, err := lineage.NewRecord(w.session.claim.ID, w.session.claim.Operation, old, w.planned.Doc, w.session.core.Node.Limits)
 	if err != nil {
 		return err
 	}
-	r.By, r.Moved, r.Batch = holder(w.claim.Operation), w.move.Segments != nil, w.Batch
+	r.By, r.Moved, r.Batch = holder(w.session.claim.Operation), w.move.Segments != nil, w.session.opt.Batch
 	r.GrowthBefore, r.GrowthAfter = growthOf(old.Attributes), growthOf(w.planned.Doc.Attributes)
-	if err := w.location.Put(ctx, r, w.Node.Durability); err != nil {
+	if err := w.session.location.Put(ctx, r, w.session.core.Node.Durability); err != nil {
 		return err
 	}
 	w.session.lineage = r
 	// Revert compares the stored chunks with these, to find out what was written since.
-	return w.location.PutChunks(ctx, r, staging.AppendRecords(nil, w.targets.Records()), w.Node.Durability)
+	return w.session.location.PutChunks(ctx, r, staging.AppendRecords(nil, w.targets.Records()), w.session.core.Node.Durability)
 }
 
 // forgetAttempts removes the records of attempts that were not published.
@@ -262,7 +262,7 @@ func (s *session) finish(ctx context.Context) error {
 	// finds out that it was published, and takes the other steps.
 	var err error
 	if s.lineage != nil {
-		err = s.location.BeginGrace(ctx, s.lineage, s.Node.Durability)
+		err = s.location.BeginGrace(ctx, s.lineage, s.core.Node.Durability)
 	}
 	if err == nil {
 		err = removeOwn(ctx, s.location, s.claim.ID)

@@ -42,15 +42,15 @@ func (s *session) revert(ctx context.Context) error {
 	if err := s.checkUnclaimed(ctx); err != nil {
 		return err
 	}
-	lock, err := s.Lock().Exclude(ctx)
+	lock, err := s.core.Lock().Exclude(ctx)
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
-	if err := s.UpdateAs(ctx, s.Node.Node, s.reversion(ctx)); err != nil {
+	if err := s.core.UpdateAs(ctx, s.core.Node.Node, s.reversion(ctx)); err != nil {
 		return err
 	}
-	return s.location.BeginGrace(store.Finishing(ctx), s.lineage, s.Node.Durability)
+	return s.location.BeginGrace(store.Finishing(ctx), s.lineage, s.core.Node.Durability)
 }
 
 // checkUnclaimed returns an error if a rechunk of the array is not finished.
@@ -85,7 +85,7 @@ func (s *session) reversion(ctx context.Context) changer {
 		if last.Moved {
 			next.Numbering = new(snapshot.Numbering)
 		}
-		raw, err := next.Doc.Marshal(s.Node.Limits)
+		raw, err := next.Doc.Marshal(s.core.Node.Limits)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -101,14 +101,14 @@ func (s *session) reversion(ctx context.Context) changer {
 				}
 				s.lineage = nil
 			}
-			made, err := lineage.NewRecord(newID(), operationRevert, old.Doc, next.Doc, s.Node.Limits)
+			made, err := lineage.NewRecord(newID(), operationRevert, old.Doc, next.Doc, s.core.Node.Limits)
 			if err != nil {
 				return err
 			}
 			made.GrowthBefore, made.GrowthAfter = growthOf(old.Doc.Attributes), growthOf(next.Doc.Attributes)
-			made.By, made.Moved, made.Batch = holder(operationRevert), last.Moved, s.Batch
+			made.By, made.Moved, made.Batch = holder(operationRevert), last.Moved, s.opt.Batch
 			s.lineage = made
-			return s.location.Put(ctx, made, s.Node.Durability)
+			return s.location.Put(ctx, made, s.core.Node.Durability)
 		}
 		return &publish.Change{Document: raw, Warn: true, Stage: stage}, next, nil
 	}
@@ -206,7 +206,7 @@ func RevertAll(ctx context.Context, arrays []*zarr.Array) ([]*zarr.Array, error)
 		t.parts, t.sessions = append(t.parts, Part{Array: a}), append(t.sessions, s)
 	}
 	t.order()
-	if err := t.each(func(s *session) error { return s.FinishOthers(ctx) }); err != nil {
+	if err := t.each(func(s *session) error { return s.core.FinishOthers(ctx) }); err != nil {
 		return nil, err
 	}
 	work, err := t.lastBatch(ctx)
@@ -267,7 +267,7 @@ func (t *transaction) lastBatch(ctx context.Context) (*transaction, error) {
 		// would have to be reverted twice.
 		switch at := slices.IndexFunc(chains[s], func(r *lineage.Record) bool { return r.Batch == last }); {
 		case at == 0:
-			s.revertedBatch, s.Batch = last, id
+			s.revertedBatch, s.opt.Batch = last, id
 			work.parts, work.sessions = append(work.parts, t.parts[i]), append(work.sessions, s)
 		case at > 0:
 			return nil, s.Fail(operationRevert, fmt.Errorf("%w: it was rechunked once more since the last operation on several arrays (%s); revert that first",
@@ -306,6 +306,6 @@ func (t *transaction) revert(ctx context.Context) error {
 		return err
 	}
 	ctx = store.Finishing(ctx)
-	err := t.each(func(s *session) error { return s.location.BeginGrace(ctx, s.lineage, s.Node.Durability) })
+	err := t.each(func(s *session) error { return s.location.BeginGrace(ctx, s.lineage, s.core.Node.Durability) })
 	return publish.Incomplete(err)
 }

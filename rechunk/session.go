@@ -42,8 +42,8 @@ func Do(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Report, e
 
 // session is one rechunk.
 type session struct {
-	*array.Session
-	Options
+	core          *array.Session
+	opt           Options
 	array         *zarr.Array
 	request       Request
 	destination   *destination  // nil in place
@@ -81,24 +81,24 @@ func newSession(a *zarr.Array, r Request, opt *Options) (*session, error) {
 	if k, ok := r.(Rechunking); ok && k.Adapt {
 		s.adapt = true
 	}
-	if k, ok := r.(Rechunking); ok && k.Region != nil && s.Into == nil {
+	if k, ok := r.(Rechunking); ok && k.Region != nil && s.opt.Into == nil {
 		return s, fmt.Errorf("%w: a region becomes a new array "+remedy.IntoPlace, zarr.ErrInvalidArgument)
 	}
-	if s.request = r; s.Into == nil {
+	if s.request = r; s.opt.Into == nil {
 		return s, nil
 	}
 	if k, ok := r.(Rechunking); ok && k.Region != nil {
 		s.indexed = true // the region means elements of the array as it was opened
 	}
-	if s.Grace != 0 {
+	if s.opt.Grace != 0 {
 		return s, fmt.Errorf("%w: a new array supersedes no grid: "+remedy.LeaveOutInto+", or "+remedy.Grace, zarr.ErrInvalidArgument)
 	}
 	if s.movesPlanes() {
 		return s, fmt.Errorf("%w: copy the array first, and drop or insert there", zarr.ErrUnsupported)
 	}
 	var err error
-	if s.destination, err = newDestination(s.Node, s.Into); err == nil {
-		s.location.Store, s.location.Path = s.destination.Store, s.destination.Path
+	if s.destination, err = newDestination(s.core.Node, s.opt.Into); err == nil {
+		s.location.Store, s.location.Path = s.destination.node.Store, s.destination.node.Path
 	}
 	return s, err
 }
@@ -124,8 +124,8 @@ func (s *session) name() string {
 
 // newSessionIn returns a session in place.
 func newSessionIn(a *zarr.Array, opt *Options) *session {
-	s := &session{Session: a.Core().Begin(), Options: opt.orZero(), array: a}
-	s.location = lineage.Array{Store: s.Node.Store, Path: s.Node.Path, Limits: s.Node.Limits}
+	s := &session{core: a.Core().Begin(), opt: opt.orZero(), array: a}
+	s.location = lineage.Array{Store: s.core.Node.Store, Path: s.core.Node.Path, Limits: s.core.Node.Limits}
 	return s
 }
 
@@ -133,15 +133,15 @@ func newSessionIn(a *zarr.Array, opt *Options) *session {
 // other elements by now.
 func (s *session) Fresh(ctx context.Context) (*snapshot.Array, error) {
 	if s.indexed {
-		return s.Unmoved(ctx)
+		return s.core.Unmoved(ctx)
 	}
-	return s.Session.Fresh(ctx)
+	return s.core.Fresh(ctx)
 }
 
 // Bind describes the array by another document. change sets fields of the engine that
 // differ from those of the array; it may be nil.
 func (s *session) Bind(doc *metadata.Array, change func(*engine.Array)) (*snapshot.Array, error) {
-	return s.Session.Bind(doc, s.adapt, change)
+	return s.core.Bind(doc, s.adapt, change)
 }
 
 // Fail adds the operation and the array to an error. Nil stays nil.
@@ -168,7 +168,7 @@ func (s *session) writable() error {
 	if s.destination != nil {
 		return nil
 	}
-	return s.Session.Writable()
+	return s.core.Writable()
 }
 
 // mostRounds bounds how often an array is staged and compared.

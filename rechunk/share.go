@@ -129,7 +129,7 @@ func (w *work) requireScratch(ctx context.Context, l *level) (*staging.Reading, 
 		return nil, err
 	}
 	if len(stale) > 0 {
-		return nil, unfinishedError(l.stage-1, l.Target.Grid, stale)
+		return nil, unfinishedError(l.stage-1, l.scratch.Target.Grid, stale)
 	}
 	return w.reading(l), nil
 }
@@ -255,7 +255,7 @@ func (p *Sharing) join(ctx context.Context, share StageShare) error {
 	if err := s.checkShare(ctx, share); err != nil {
 		return err
 	}
-	if s.Memory <= 0 {
+	if s.opt.Memory <= 0 {
 		return fmt.Errorf("%w: processes that share the tasks of a plan need "+remedy.SameMemory, zarr.ErrInvalidArgument)
 	}
 	leave, err := s.join(ctx)
@@ -276,7 +276,7 @@ func (p *Sharing) planWork(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.work != nil && p.work.old.Version == old.Version && p.work.id == p.s.claim.ID {
+	if p.work != nil && p.work.work.old.Version == old.Version && p.work.id == p.s.claim.ID {
 		return nil
 	}
 	p.work = nil
@@ -297,7 +297,7 @@ func (p *Sharing) planWork(ctx context.Context) error {
 
 // sharedWork is the work of a process that executes shares.
 type sharedWork struct {
-	*work
+	work   *work
 	plan   *blocks.Plan
 	levels []*level
 	id     string     // of the claim
@@ -334,8 +334,8 @@ func (w *sharedWork) refreshRecords(ctx context.Context, share StageShare) error
 		return err
 	}
 	// Markers first, records second: the records of a share are stored before its marker.
-	if list.done, err = w.marked(ctx); err == nil {
-		list.names, err = namesIn(ctx, w.location.Store, list.dir, store.Flat)
+	if list.done, err = w.work.marked(ctx); err == nil {
+		list.names, err = namesIn(ctx, w.work.session.location.Store, list.dir, store.Flat)
 	}
 	return err
 }
@@ -353,7 +353,7 @@ func (w *sharedWork) execute(ctx context.Context, share StageShare) error {
 	if of := max(1, share.Of); list.parts == nil || list.shareCount != of {
 		w.divide(list, share.Stage, of)
 	}
-	w.saver = &saver{share: share.marker(w.plan)}
+	w.work.saver = &saver{share: share.marker(w.plan)}
 	// The records of a share carry its name, so that a repetition reads only these.
 	mine, err := w.missing(ctx, list, share)
 	if err == nil && len(mine) > 0 {
@@ -384,18 +384,18 @@ func (w *sharedWork) failed(ctx context.Context, list *backlog, stage int) (err 
 		return nil
 	}
 	list.failed = true
-	list.names, err = namesIn(store.Finishing(ctx), w.location.Store, list.dir, store.Flat)
+	list.names, err = namesIn(store.Finishing(ctx), w.work.session.location.Store, list.dir, store.Flat)
 	return err
 }
 
 // makeMissing makes blocks or chunks, and stores their records.
 func (w *sharedWork) makeMissing(ctx context.Context, list *backlog, stage int, mine [][]int64) (err error) {
 	if stage == len(w.levels) {
-		err = w.stageBlocks(ctx, list.stager, w.plan, mine)
+		err = w.work.stageBlocks(ctx, list.stager, w.plan, mine)
 	} else {
-		err = w.make(ctx, list.stager, w.levels[stage], mine)
+		err = w.work.make(ctx, list.stager, w.levels[stage], mine)
 	}
-	return errors.Join(err, w.flush(store.Finishing(ctx)))
+	return errors.Join(err, w.work.flush(store.Finishing(ctx)))
 }
 
 // missing returns what of a share is not made yet, or was made from other versions of the
@@ -404,7 +404,7 @@ func (w *sharedWork) makeMissing(ctx context.Context, list *backlog, stage int, 
 // publishes looks at them.
 func (w *sharedWork) missing(ctx context.Context, list *backlog, share StageShare) ([][]int64, error) {
 	mine := list.parts[share.Task]
-	w.session.records = nil
+	w.work.session.records = nil
 	if len(mine) == 0 {
 		return nil, nil
 	}
@@ -415,12 +415,12 @@ func (w *sharedWork) missing(ctx context.Context, list *backlog, share StageShar
 	if len(records) == 0 {
 		return mine, nil
 	}
-	w.session.records = records
+	w.work.session.records = records
 	there := list.job.Recorded(records)
 	// The publisher compares the chunks of the last stage once more. So only those of a
 	// share that is not marked, and objects of scratch, are looked up here.
 	if _, done := list.done[share.marker(w.plan)]; !done || share.Stage < len(w.levels) {
-		if there, err = staging.Look(ctx, list.job.Target, mine, engine.InFlight(w.location.Store, 0, tasks)); err != nil {
+		if there, err = staging.Look(ctx, list.job.Target, mine, engine.InFlight(w.work.session.location.Store, 0, tasks)); err != nil {
 			return nil, err
 		}
 	}
@@ -429,7 +429,7 @@ func (w *sharedWork) missing(ctx context.Context, list *backlog, share StageShar
 		numbers[i] = list.job.Number(index)
 	}
 	slices.Sort(numbers)
-	return list.job.Stale(numbers, w.sources, there, list.job.Records(records))
+	return list.job.Stale(numbers, w.work.sources, there, list.job.Records(records))
 }
 
 // recordsOf returns the records that may be about a share: its own, and those of other
@@ -437,10 +437,10 @@ func (w *sharedWork) missing(ctx context.Context, list *backlog, share StageShar
 func (w *sharedWork) recordsOf(ctx context.Context, list *backlog) (records []staging.Record, err error) {
 	var own []string
 	read := func(names ...string) ([]staging.Record, error) {
-		return readRecords(ctx, w.location, list.dir, names, w.Source.Grid.Rank(), w.memory())
+		return readRecords(ctx, w.work.session.location, list.dir, names, w.work.job.Source.Grid.Rank(), w.work.session.opt.memory())
 	}
 	for _, name := range list.names {
-		switch w.saver.kinship(name) {
+		switch w.work.saver.kinship(name) {
 		case ownRecords:
 			own = append(own, name)
 		// A share of another division may have made some of these chunks. Its records are
@@ -461,36 +461,36 @@ func (w *sharedWork) recordsOf(ctx context.Context, list *backlog) (records []st
 // list lists the source for a stage, and what is done. What is marked as done is in the
 // records that are listed after it.
 func (w *sharedWork) list(ctx context.Context, stage int) (list *backlog, err error) {
-	list = &backlog{stager: w.stager(), job: w.Job, dir: recordsOf(w.location, w.id), foreign: map[string][]staging.Record{}}
+	list = &backlog{stager: w.work.stager(), job: w.work.job, dir: recordsOf(w.work.session.location, w.id), foreign: map[string][]staging.Record{}}
 	// In this order, see refreshRecords.
-	if list.done, err = w.marked(ctx); err != nil {
+	if list.done, err = w.work.marked(ctx); err != nil {
 		return nil, err
 	}
 	if stage < len(w.levels) {
 		l := w.levels[stage]
-		list.stager.Job, list.stager.Output = l.Job, l.Scratch
-		list.job, list.dir = l.Job, l.recordsDir()
+		list.stager.Job, list.stager.Output = l.scratch.Job, l.scratch
+		list.job, list.dir = l.scratch.Job, l.recordsDir()
 	}
-	if list.names, err = namesIn(ctx, w.location.Store, list.dir, store.Flat); err != nil {
+	if list.names, err = namesIn(ctx, w.work.session.location.Store, list.dir, store.Flat); err != nil {
 		return nil, err
 	}
 	if stage == 0 {
-		w.sources, err = staging.List(ctx, w.Source)
-	} else if err = w.load(ctx, w.levels[stage-1:stage]); err == nil {
+		w.work.sources, err = staging.List(ctx, w.work.job.Source)
+	} else if err = w.work.load(ctx, w.levels[stage-1:stage]); err == nil {
 		// The stage before must be complete. This lists the source, too.
-		list.stager.Input, err = w.requireScratch(ctx, w.levels[stage-1])
+		list.stager.Input, err = w.work.requireScratch(ctx, w.levels[stage-1])
 	}
 	if err != nil {
 		return nil, err
 	}
-	numbers, err := list.job.Wanted(w.sources)
+	numbers, err := list.job.Wanted(w.work.sources)
 	if err != nil {
 		return nil, err
 	}
 	for _, n := range numbers {
 		list.wanted = append(list.wanted, list.job.Index(n))
 	}
-	if w.wanted = numbers; stage < len(w.levels) {
+	if w.work.wanted = numbers; stage < len(w.levels) {
 		w.levels[stage].wanted = len(numbers)
 	}
 	return list, nil
@@ -506,11 +506,11 @@ func (w *sharedWork) divide(list *backlog, stage int, of int64) {
 	for _, index := range wanted {
 		blocks, at := lastBlocks(w.plan), index
 		if stage < len(w.levels) {
-			blocks = w.levels[stage].Target.Grid
-		} else if c, ok := w.Target.Grid.Chunk(index); ok {
+			blocks = w.levels[stage].scratch.Target.Grid
+		} else if c, ok := w.work.job.Target.Grid.Chunk(index); ok {
 			at, _, _ = blocks.Locate(c.Start)
 		}
-		k := shareOf(blocks, w.initialShape, at, of)
+		k := shareOf(blocks, w.work.session.initialShape, at, of)
 		list.parts[k] = append(list.parts[k], index)
 	}
 }

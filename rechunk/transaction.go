@@ -180,7 +180,7 @@ func (t *transaction) checkShared(ctx context.Context) (err error) {
 		}
 		changed := false
 		lookErr := t.each(func(s *session) error {
-			if err := s.FinishOthers(ctx); err != nil {
+			if err := s.core.FinishOthers(ctx); err != nil {
 				return err
 			}
 			now, err := s.Fresh(ctx)
@@ -277,7 +277,7 @@ func (t *transaction) run(ctx context.Context) error {
 	// The batch is the ID of the first claim, so a process that resumes the claims has
 	// the same one.
 	for _, s := range work.ordered {
-		s.Batch = work.ordered[0].claim.ID
+		s.opt.Batch = work.ordered[0].claim.ID
 	}
 	for range mostRounds {
 		// All arrays are staged before one is published. A round finds what was written
@@ -386,7 +386,7 @@ type changer = func(*snapshot.Array) (*publish.Change, *snapshot.Array, error)
 func (t *transaction) update(ctx context.Context, change func(*session) changer) error {
 	// In the order of paths, as all transactions do, so that two of them cannot deadlock.
 	for _, s := range t.ordered {
-		lock, err := s.Lock().Exclude(ctx)
+		lock, err := s.core.Lock().Exclude(ctx)
 		if err != nil {
 			return s.Fail(s.name(), err)
 		}
@@ -395,15 +395,15 @@ func (t *transaction) update(ctx context.Context, change func(*session) changer)
 	return publish.Retry(ctx, func() error {
 		var parts []publish.Participant
 		for _, s := range t.ordered {
-			parts = append(parts, s.Participant(ctx, change(s)))
+			parts = append(parts, s.core.Participant(ctx, change(s)))
 		}
-		err := publish.UpdateAll(ctx, parts, tree.Refresh(t.ordered[0].Node.Limits))
+		err := publish.UpdateAll(ctx, parts, tree.Refresh(t.ordered[0].core.Node.Limits))
 		if !errors.Is(err, publish.ErrPending) {
 			return err
 		}
 		// A crashed writer has left another transaction. Complete it or roll it back, and
 		// try again on the documents that it leaves.
-		return errors.Join(err, t.each(func(s *session) error { return s.FinishOthers(ctx) }))
+		return errors.Join(err, t.each(func(s *session) error { return s.core.FinishOthers(ctx) }))
 	})
 }
 
@@ -414,7 +414,7 @@ func (t *transaction) finish(ctx context.Context) error {
 	// Two passes: no claim is dropped before all graces have begun.
 	err := t.each(func(s *session) error {
 		if s.report.Changed = s.lineage != nil; s.lineage != nil {
-			if err := s.location.BeginGrace(ctx, s.lineage, s.Node.Durability); err != nil {
+			if err := s.location.BeginGrace(ctx, s.lineage, s.core.Node.Durability); err != nil {
 				return err
 			}
 		}

@@ -139,13 +139,13 @@ func (s *session) newVacuum(ctx context.Context, grace time.Duration) *vacuum {
 
 // vacuumFirst is the vacuum of [Options.Grace].
 func (s *session) vacuumFirst(ctx context.Context, old *snapshot.Array) error {
-	if s.Grace == 0 {
+	if s.opt.Grace == 0 {
 		return nil
 	}
 	if err := s.noteMove(ctx, old); err != nil {
 		return err
 	}
-	v := s.newVacuum(ctx, s.Grace)
+	v := s.newVacuum(ctx, s.opt.Grace)
 	err := v.runAll(ctx)
 	s.report.Freed += v.findings.Freed()
 	return err
@@ -156,7 +156,7 @@ func (s *session) vacuumFirst(ctx context.Context, old *snapshot.Array) error {
 // look as if it had happened since the state was read: a document is written right
 // after its record, and times tell no order of both.
 func (s *session) noteMove(ctx context.Context, old *snapshot.Array) error {
-	if !s.Node.Fenced() || old.Version.IsZero() {
+	if !s.core.Node.Fenced() || old.Version.IsZero() {
 		return nil
 	}
 	id, err := s.lastMove(ctx, old)
@@ -175,14 +175,14 @@ func (s *session) noteMove(ctx context.Context, old *snapshot.Array) error {
 
 // willFree reports whether the vacuum of [Options.Grace] would free keys that will do.
 func (s *session) willFree(ctx context.Context, old *snapshot.Array) (bool, error) {
-	if s.Grace == 0 {
+	if s.opt.Grace == 0 {
 		return false, nil
 	}
 	t, err := s.request.target(old)
 	if err != nil {
 		return false, err
 	}
-	v := s.newVacuum(ctx, s.Grace)
+	v := s.newVacuum(ctx, s.opt.Grace)
 	v.dry = true
 	err = v.runAll(ctx)
 	return slices.ContainsFunc(v.freedKeys, func(k metadata.KeyEncoding) bool {
@@ -192,7 +192,7 @@ func (s *session) willFree(ctx context.Context, old *snapshot.Array) (bool, erro
 
 // vacuum is one call of Vacuum.
 type vacuum struct {
-	*session
+	session  *session
 	grace    time.Duration
 	dry      bool
 	findings VacuumReport
@@ -208,16 +208,16 @@ type vacuum struct {
 
 func (v *vacuum) runAll(ctx context.Context) error {
 	if v.dry {
-		old, err := v.Fresh(ctx)
+		old, err := v.session.Fresh(ctx)
 		if err != nil {
 			return err
 		}
 		return v.reclaim(ctx, old, nil)
 	}
-	if err := v.writable(); err != nil {
+	if err := v.session.writable(); err != nil {
 		return err
 	}
-	lock, err := v.Lock().Exclude(ctx)
+	lock, err := v.session.core.Lock().Exclude(ctx)
 	if err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ var errBusy = fmt.Errorf("%w: other programs change the array all the time, so t
 // without locks.
 func (v *vacuum) attempt(ctx context.Context) (done bool, err error) {
 	// Under the lock, or behind the fence, no writer stages chunks that are deleted here.
-	err = v.UpdateAs(ctx, v.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+	err = v.session.core.UpdateAs(ctx, v.session.core.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 		v.findings = VacuumReport{} // of an earlier try
 		v.freedKeys, v.mergedRecords, v.clock = nil, nil, time.Time{}
 		stays := new(keptValues)
@@ -289,16 +289,16 @@ const noConditions = "this store does not delete on conditions: stop other write
 
 // findStoreRefusal returns why the store keeps all chunks, or "".
 func (v *vacuum) findStoreRefusal(ctx context.Context) (string, error) {
-	if !v.Node.Fenced() {
+	if !v.session.core.Node.Fenced() {
 		return "", nil
 	}
 	var err error
-	if v.dry && v.writable() != nil { // nothing may be written to find out
-		if !store.Can(v.location.Store, store.OpDeleteIf) {
+	if v.dry && v.session.writable() != nil { // nothing may be written to find out
+		if !store.Can(v.session.location.Store, store.OpDeleteIf) {
 			err = store.ErrUnsupported
 		}
 	} else {
-		err = v.location.CheckDeletes(ctx)
+		err = v.session.location.CheckDeletes(ctx)
 	}
 	if errors.Is(err, store.ErrUnsupported) {
 		return noConditions, nil
@@ -335,7 +335,7 @@ func (v *vacuum) reclaim(ctx context.Context, old *snapshot.Array, b store.Batch
 			return err
 		}
 	}
-	if len(v.freedKeys) > 0 && v.location.Path.IsRoot() {
+	if len(v.freedKeys) > 0 && v.session.location.Path.IsRoot() {
 		v.findings.Notes = append(v.findings.Notes, noParents)
 	}
 	if err := v.reclaimMerged(ctx, merged); err != nil {
@@ -350,17 +350,17 @@ const noParents = "no group above the array is known; if one has consolidated me
 // inventory reads and lists what there is. It reads the claim last: nothing that was
 // listed is of a later claim.
 func (v *vacuum) inventory(ctx context.Context, old *snapshot.Array) (found map[metadata.KeyEncoding]*values, left []leftover, merged map[string]*VacuumItem, err error) {
-	if v.records, err = v.location.Records(ctx); err == nil {
+	if v.records, err = v.session.location.Records(ctx); err == nil {
 		found, err = v.survey(ctx, old)
 	}
 	if err == nil {
-		left, err = leftovers(ctx, v.location)
+		left, err = leftovers(ctx, v.session.location)
 	}
 	if err == nil {
 		merged, err = v.mergedItems(ctx)
 	}
 	if err == nil {
-		v.claim, err = v.location.Claim(ctx)
+		v.claim, err = v.session.location.Claim(ctx)
 	}
 	if err == nil {
 		v.chain = lineage.Chain(v.records, old.Doc)
@@ -404,7 +404,7 @@ func (v *vacuum) reclaimGrid(ctx context.Context, old *snapshot.Array, b store.B
 		return nil
 	}
 	if n.kind == kindSuperseded {
-		if err := v.location.NoteVacuum(ctx, k, old.Grid.Rank(), v.Node.Durability); err != nil {
+		if err := v.session.location.NoteVacuum(ctx, k, old.Grid.Rank(), v.session.core.Node.Durability); err != nil {
 			return err
 		}
 	}
@@ -412,7 +412,7 @@ func (v *vacuum) reclaimGrid(ctx context.Context, old *snapshot.Array, b store.B
 	// leave a grid that can be reverted to.
 	for _, r := range v.records {
 		if n.kind == kindSuperseded && hasKeys(r.Superseded(), k, old.Grid.Rank()) {
-			if err := v.location.RemoveChunks(ctx, r); err != nil {
+			if err := v.session.location.RemoveChunks(ctx, r); err != nil {
 				return err
 			}
 		}
@@ -467,7 +467,7 @@ func (n *values) addFirst(name string) {
 func (v *vacuum) survey(ctx context.Context, old *snapshot.Array) (map[metadata.KeyEncoding]*values, error) {
 	found := map[metadata.KeyEncoding]*values{}
 	rank, chunks := old.Grid.Rank(), old.Grid.Chunks()
-	for e, err := range store.List(ctx, v.location.Store, v.location.Path, store.Deep) {
+	for e, err := range store.List(ctx, v.session.location.Store, v.session.location.Path, store.Deep) {
 		if err != nil {
 			return nil, err
 		}
@@ -493,12 +493,12 @@ func (v *vacuum) survey(ctx context.Context, old *snapshot.Array) (map[metadata.
 			n = &values{kind: kind, example: e.Name}
 			found[k] = n
 		}
-		n.keys = append(n.keys, v.location.Path.MustKey(e.Name))
+		n.keys = append(n.keys, v.session.location.Path.MustKey(e.Name))
 		n.addFirst(e.Name)
 		// Some listings have no sizes.
 		size := e.Size
 		if size < 0 {
-			info, err := store.Stat(ctx, v.location.Store, v.location.Path.MustKey(e.Name))
+			info, err := store.Stat(ctx, v.session.location.Store, v.session.location.Path.MustKey(e.Name))
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, err
 			}
@@ -557,7 +557,7 @@ func (v *vacuum) notDescended(ctx context.Context) (*lineage.Record, error) {
 		}
 		// The grace begins before the claim is dropped. Without either, the attempt
 		// failed before it was published.
-		since, err := v.location.GraceSince(ctx, r)
+		since, err := v.session.location.GraceSince(ctx, r)
 		if err != nil {
 			return nil, err
 		}
@@ -609,14 +609,14 @@ func (v *vacuum) graceLeft(ctx context.Context, r *lineage.Record) (time.Duratio
 	if err := v.askTime(ctx); err != nil {
 		return 0, err
 	}
-	since, err := v.location.GraceSince(ctx, r)
+	since, err := v.session.location.GraceSince(ctx, r)
 	if err != nil {
 		return 0, err
 	}
 	if since.IsZero() {
 		since = v.clock
 		if !v.dry {
-			if err := v.location.BeginGrace(ctx, r, v.Node.Durability); err != nil {
+			if err := v.session.location.BeginGrace(ctx, r, v.session.core.Node.Durability); err != nil {
 				return 0, err
 			}
 		}
@@ -639,10 +639,10 @@ func (v *vacuum) remainingGrace(since time.Time) time.Duration {
 func (v *vacuum) askTime(ctx context.Context) (err error) {
 	switch {
 	case !v.clock.IsZero():
-	case v.dry && v.writable() != nil:
+	case v.dry && v.session.writable() != nil:
 		v.clock = time.Now()
 	default:
-		v.clock, err = v.location.StoreTime(ctx)
+		v.clock, err = v.session.location.StoreTime(ctx)
 	}
 	return err
 }
@@ -657,9 +657,9 @@ func hasKeys(doc *metadata.Array, k metadata.KeyEncoding, rank int) bool {
 func (v *vacuum) otherDescription(ctx context.Context, k metadata.KeyEncoding, old *snapshot.Array) (string, error) {
 	rank := old.Grid.Rank()
 	// Readers that open the array by consolidated metadata never read its document.
-	for p := v.location.Path; !p.IsRoot(); {
+	for p := v.session.location.Path; !p.IsRoot(); {
 		p = p.Parent()
-		doc, err := v.Node.Listed(ctx, p)
+		doc, err := v.session.core.Node.Listed(ctx, p)
 		if err != nil {
 			return "", err
 		}
@@ -667,18 +667,18 @@ func (v *vacuum) otherDescription(ctx context.Context, k metadata.KeyEncoding, o
 			return fmt.Sprintf("the consolidated metadata of %q still describes it; consolidate it again", "/"+p.String()), nil
 		}
 	}
-	if v.Node.Format() == 2 {
+	if v.session.core.Node.Format() == 2 {
 		return "", nil
 	}
-	names, err := tree.Shadowed(ctx, v.location.Store, v.location.Path)
+	names, err := tree.Shadowed(ctx, v.session.location.Store, v.session.location.Path)
 	if err != nil || !slices.Contains(names, nodename.V2Array) {
 		return "", err
 	}
-	data, _, err := v.location.Store.Get(ctx, v.location.Path.MustKey(nodename.V2Array), store.Request{Limit: v.Node.Limits.Document}, nil)
+	data, _, err := v.session.location.Store.Get(ctx, v.session.location.Path.MustKey(nodename.V2Array), store.Request{Limit: v.session.core.Node.Limits.Document}, nil)
 	if err != nil {
 		return "", err
 	}
-	if doc, err := metadata.ParseArrayV2(data, nil, v.Node.Limits); err == nil && hasKeys(doc, k, rank) {
+	if doc, err := metadata.ParseArrayV2(data, nil, v.session.core.Node.Limits); err == nil && hasKeys(doc, k, rank) {
 		return nodename.V2Array + " beside the document of format 3 still describes it", nil
 	}
 	return "", nil
@@ -687,9 +687,9 @@ func (v *vacuum) otherDescription(ctx context.Context, k metadata.KeyEncoding, o
 // mergedItems returns what merges in place have kept, by their IDs. Earlier versions of
 // this package made such merges.
 func (v *vacuum) mergedItems(ctx context.Context) (map[string]*VacuumItem, error) {
-	root := v.location.MergedRoot()
+	root := v.session.location.MergedRoot()
 	items := map[string]*VacuumItem{}
-	for e, err := range store.List(ctx, v.location.Store, root, store.Deep) {
+	for e, err := range store.List(ctx, v.session.location.Store, root, store.Deep) {
 		if err != nil {
 			return nil, err
 		}
@@ -698,7 +698,7 @@ func (v *vacuum) mergedItems(ctx context.Context) (map[string]*VacuumItem, error
 			continue // it is not ours
 		}
 		if items[id] == nil {
-			items[id] = &VacuumItem{Kind: "merged", Keys: v.location.Path.Rel(root.MustKey(e.Name))}
+			items[id] = &VacuumItem{Kind: "merged", Keys: v.session.location.Path.Rel(root.MustKey(e.Name))}
 		}
 		items[id].Values++
 		items[id].Bytes += max(0, e.Size)
@@ -717,7 +717,7 @@ func (v *vacuum) reclaimMerged(ctx context.Context, items map[string]*VacuumItem
 		if v.dry {
 			continue
 		}
-		if err := v.location.RemoveChunks(ctx, r); err != nil {
+		if err := v.session.location.RemoveChunks(ctx, r); err != nil {
 			return err
 		}
 	}
@@ -730,7 +730,7 @@ func (v *vacuum) reclaimMerged(ctx context.Context, items map[string]*VacuumItem
 		if v.dry || i.Kept != "" {
 			continue
 		}
-		if err := v.location.RemoveMerged(ctx, id); err != nil {
+		if err := v.session.location.RemoveMerged(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -769,10 +769,10 @@ func (v *vacuum) forgetGone(ctx context.Context, old *snapshot.Array) error {
 	for _, r := range v.records {
 		inUse := slices.Contains(v.chain, r) || v.claim != nil && r.ID == v.claim.ID
 		if !inUse && deleted(r) {
-			if err := v.location.Remove(ctx, r); err != nil {
+			if err := v.session.location.Remove(ctx, r); err != nil {
 				return err
 			}
 		}
 	}
-	return v.location.Forget(ctx, v.chain, deleted, v.Node.Durability)
+	return v.session.location.Forget(ctx, v.chain, deleted, v.session.core.Node.Durability)
 }

@@ -34,8 +34,8 @@ func (s *session) checkRoom(ctx context.Context, old *snapshot.Array) error {
 
 // work is what is to be staged for one state of the array.
 type work struct {
-	*session
-	*staging.Job
+	session *session
+	job     *staging.Job
 	old     *snapshot.Array
 	planned *snapshot.Array // the array as it will be
 	policy  string          // what becomes of the stored growth policy, or ""
@@ -70,7 +70,7 @@ func (s *session) workWith(old *snapshot.Array, keys metadata.KeyEncoding) (*wor
 	}
 	doc := t.doc.WithKeyEncoding(keys)
 	source, err := s.Bind(old.Doc, func(e *engine.Array) {
-		e.Store, e.Budget, e.RequireChunks = staging.Witness{Store: e.Store}, s.Options.engine(), false
+		e.Store, e.Budget, e.RequireChunks = staging.Witness{Store: e.Store}, s.opt.engine(), false
 	})
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (s *session) workWith(old *snapshot.Array, keys metadata.KeyEncoding) (*wor
 	if err != nil {
 		return nil, err
 	}
-	into, err := s.Bind(doc, func(e *engine.Array) { s.bindTarget(e); e.Budget = s.Options.engine() })
+	into, err := s.Bind(doc, func(e *engine.Array) { s.bindTarget(e); e.Budget = s.opt.engine() })
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (s *session) workWith(old *snapshot.Array, keys metadata.KeyEncoding) (*wor
 	if err != nil {
 		return nil, err
 	}
-	return &work{session: s, Job: job, old: old, planned: next, policy: policy, move: t.move, keys: t.keys}, nil
+	return &work{session: s, job: job, old: old, planned: next, policy: policy, move: t.move, keys: t.keys}, nil
 }
 
 // checkLargest returns an error if a chunk, or an inner chunk of a shard, exceeds
@@ -127,67 +127,69 @@ func (w *work) listAll(ctx context.Context) error { return w.listBy(ctx, staging
 // listSource lists the source. Unless others share the tasks, what is staged and wanted
 // follows it.
 func (w *work) listSource(ctx context.Context) (err error) {
-	if !w.shared {
+	if !w.session.shared {
 		return w.listAll(ctx)
 	}
-	w.sources, err = staging.List(ctx, w.Source)
+	w.sources, err = staging.List(ctx, w.job.Source)
 	return err
 }
 
 // listToStage lists what is stored now, without versions if there are no records to
 // compare with.
 func (w *work) listToStage(ctx context.Context) error {
-	if len(w.records) == 0 {
+	if len(w.session.records) == 0 {
 		return w.listBy(ctx, staging.ListKeys)
 	}
 	return w.listAll(ctx)
 }
 
 func (w *work) listBy(ctx context.Context, list func(context.Context, *snapshot.Array) (*staging.Table, error)) (err error) {
-	if w.sources, err = list(ctx, w.Source); err != nil {
+	if w.sources, err = list(ctx, w.job.Source); err != nil {
 		return err
 	}
-	if w.targets, err = list(ctx, w.Target); err != nil {
+	if w.targets, err = list(ctx, w.job.Target); err != nil {
 		return err
 	}
-	w.wanted, err = w.Wanted(w.sources)
+	w.wanted, err = w.job.Wanted(w.sources)
 	return err
 }
 
 // stale returns the target chunks that are to be staged.
 func (w *work) stale() ([][]int64, error) {
-	return w.Stale(w.wanted, w.sources, w.targets, w.Records(w.records))
+	return w.job.Stale(w.wanted, w.sources, w.targets, w.job.Records(w.session.records))
 }
 
 // document returns the bytes of the new document.
-func (w *work) document() ([]byte, error) { return w.planned.Doc.Marshal(w.Node.Limits) }
+func (w *work) document() ([]byte, error) { return w.planned.Doc.Marshal(w.session.core.Node.Limits) }
 
 // bindTarget sets where the chunks of the target are.
 func (s *session) bindTarget(e *engine.Array) { e.Store, e.Path = s.location.Store, s.location.Path }
 
 // keepsChunks reports whether the stored chunks fit already, so that only the document
 // changes.
-func (w *work) keepsChunks() bool { return w.destination == nil && w.keys == nil && w.SameCells() }
+func (w *work) keepsChunks() bool {
+	return w.session.destination == nil && w.keys == nil && w.job.SameCells()
+}
 
 // stager returns the executor of the work.
 func (w *work) stager() *staging.Stager {
 	s := &staging.Stager{
-		Job: w.Job, Store: w.location.Store, Durability: w.Node.Durability, Requests: w.requests(),
-		Text: w.block(), Sources: func() *staging.Table { return w.sources },
+		Job: w.job, Store: w.session.location.Store, Durability: w.session.core.Node.Durability, Requests: w.requests(),
+		Text: w.session.opt.block(), Sources: func() *staging.Table { return w.sources },
 	}
 	// A store without locks: look at the lease before each chunk, because another process
 	// takes the claim over once the lease has lapsed.
-	if s.Shared = w.shared; w.keeper != nil {
-		s.CheckLease = w.checkLease
+	if s.Shared = w.session.shared; w.session.keeper != nil {
+		s.CheckLease = w.session.checkLease
 	}
-	if w.destination != nil {
-		s.CopyBudget = budget.New(w.engine())
+	if w.session.destination != nil {
+		s.CopyBudget = budget.New(w.session.opt.engine())
 	}
 	return s
 }
 
 // requests returns the number of requests that a task has in flight.
-func (w *work) requests() int { return engine.InFlight(w.location.Store, 0, tasks) }
+func (w *work) requests() int { return engine.InFlight(w.session.location.Store, 0, tasks) }
 
 // stage stages everything that is not staged yet, block by block.
 func (w *work) stage(ctx context.Context) error {
@@ -195,7 +197,7 @@ func (w *work) stage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if w.publishOnly {
+	if w.session.publishOnly {
 		if err := w.checkDone(ctx, plan); err != nil {
 			return err
 		}
@@ -224,10 +226,10 @@ func (w *work) stage(ctx context.Context) error {
 
 // stageBlocks stages chunks, block by block, and stores their records.
 func (w *work) stageBlocks(ctx context.Context, s *staging.Stager, plan *blocks.Plan, list [][]int64) error {
-	p := w.progress(len(plan.Stages), len(plan.Stages), len(w.wanted), len(list))
+	p := w.session.progress(len(plan.Stages), len(plan.Stages), len(w.wanted), len(list))
 	return w.stageAll(ctx, s, w.parts(lastBlocks(plan), list), func(ctx context.Context, box grid.Box, records []staging.Record) error {
 		// The chunks are stored and synced. Only now a record may say so.
-		if err := w.save(ctx, recordsOf(w.location, w.claim.ID), records); err != nil {
+		if err := w.save(ctx, recordsOf(w.session.location, w.session.claim.ID), records); err != nil {
 			return err
 		}
 		p.add(box)
@@ -237,8 +239,8 @@ func (w *work) stageBlocks(ctx context.Context, s *staging.Stager, plan *blocks.
 
 // remember remembers records.
 func (w *work) remember(_ context.Context, _ grid.Box, records []staging.Record) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.session.mu.Lock()
+	defer w.session.mu.Unlock()
 	w.session.records = append(w.session.records, records...)
 	return nil
 }
@@ -268,7 +270,7 @@ func (w *work) stageAll(
 	done func(ctx context.Context, box grid.Box, records []staging.Record) error,
 ) error {
 	group, within := parallel.New(ctx)
-	if group.SetLimit(tasks); w.serial {
+	if group.SetLimit(tasks); w.session.serial {
 		group.SetLimit(1)
 	}
 	s.Done = w.count
@@ -295,17 +297,17 @@ func (w *work) stageAll(
 // checkNotGivenUp returns an error if another process has given this rechunk up: what it
 // stores might be in the way of a later one. Where the store has locks, none does.
 func (w *work) checkNotGivenUp(ctx context.Context) error {
-	if w.locked {
+	if w.session.locked {
 		return nil
 	}
-	return w.checkClaim(ctx)
+	return w.session.checkClaim(ctx)
 }
 
 // count adds to the report what was staged.
 func (w *work) count(c staging.Counts) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.report.Staged.include(Counts(c))
+	w.session.mu.Lock()
+	defer w.session.mu.Unlock()
+	w.session.report.Staged.include(Counts(c))
 }
 
 // parts returns the boxes of target chunks that are staged together. They are the blocks
@@ -318,7 +320,7 @@ func (w *work) parts(blocks *grid.Grid, list [][]int64) []grid.Box {
 	found := map[int64]*block{}
 	var order []int64
 	for _, index := range list {
-		c, _ := w.Target.Grid.Chunk(index)
+		c, _ := w.job.Target.Grid.Chunk(index)
 		at, _, err := blocks.Locate(c.Start)
 		if err != nil {
 			continue // impossible: both grids have the same extent
@@ -328,7 +330,7 @@ func (w *work) parts(blocks *grid.Grid, list [][]int64) []grid.Box {
 		if b == nil {
 			is, _ := blocks.Chunk(at)
 			b = new(block)
-			b.box, _ = w.Target.Grid.Touched(is.Box())
+			b.box, _ = w.job.Target.Grid.Touched(is.Box())
 			found[n] = b
 			order = append(order, n)
 		}
