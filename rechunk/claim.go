@@ -20,6 +20,7 @@ import (
 	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -29,32 +30,52 @@ import (
 // same request resumes it; [Abandon] gives it up.
 var ErrClaimed = lineage.ErrClaimed
 
+// hold is what a call holds in a place of chunks: the claim, and the lock of staging.
+type hold struct {
+	at         lineage.Array // where is staged
+	durability store.Durability
+	takeOver   bool // that of [Options]
+
+	claim  *lineage.Claim
+	keeper *keeper // of the claim, or nil
+	shared bool    // other processes may execute tasks, too
+	// locked is set if the store has locks, and they show that no other process works.
+	locked bool
+	// avoided are keys to which a process may still write that was given up, or nil.
+	avoided *metadata.KeyEncoding
+}
+
+// newHold returns the hold of a call that stages chunks beside those of an array.
+func newHold(n tree.Node, takeOver bool) *hold {
+	return &hold{at: lineage.Array{Store: n.Store, Path: n.Path, Limits: n.Limits}, durability: n.Durability, takeOver: takeOver}
+}
+
 // mayResume reports whether the process that made a claim has ended, or is this one, or
 // shares its tasks with this one. A store with locks tells: the caller holds the lock of
 // staging. Elsewhere the lease tells. Whoever works alone has closed a shared claim, and
 // then it is its own; one that is open was made after that.
-func (s *session) mayResume(c *lineage.Claim) bool {
+func (h *hold) mayResume(c *lineage.Claim) bool {
 	if c.Shared && !c.Closed {
-		return s.shared
+		return h.shared
 	}
-	_, locks := store.As[store.Locker](s.location.Store)
-	return locks || s.opt.TakeOver || c.Lapsed() || c.IsOwn() || s.shared && c.Shared
+	_, locks := store.As[store.Locker](h.at.Store)
+	return locks || h.takeOver || c.Lapsed() || c.IsOwn() || h.shared && c.Shared
 }
 
 // mayGiveUp reports whether a claim of another request can be given up for this one: its
 // process has ended. Processes that share tasks may be between two of them.
-func (s *session) mayGiveUp(c *lineage.Claim) bool {
-	return (s.locked || s.opt.TakeOver || c.Lapsed()) && !s.publishOnly && (!c.Shared || c.Operation == operationAbandon)
+func (h *hold) mayGiveUp(c *lineage.Claim) bool {
+	return (h.locked || h.takeOver || c.Lapsed()) && (!c.Shared || c.Operation == operationAbandon)
 }
 
 // resumed returns the claim of a process with the same request, which this one resumes,
 // or nil.
 func (s *session) resumed(ctx context.Context) (*lineage.Claim, error) {
-	print, err := s.fingerprint()
+	print, err := s.array.fingerprint()
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.location.Claim(ctx)
+	c, err := s.hold.at.Claim(ctx)
 	if c != nil && c.Fingerprint != print {
 		c = nil
 	}
@@ -62,33 +83,32 @@ func (s *session) resumed(ctx context.Context) (*lineage.Claim, error) {
 }
 
 // newClaim returns a claim of this session.
-func (s *session) newClaim(keys metadata.KeyEncoding, print string, old *snapshot.Array) *lineage.Claim {
-	operation := s.request.operation()
+func (h *hold) newClaim(operation string, keys metadata.KeyEncoding, print string, old *snapshot.Array) *lineage.Claim {
 	c := &lineage.Claim{
 		ID: newID(), Operation: operation, Fingerprint: print, Keys: keys,
-		Shared: s.shared, Shape: old.Grid.Shape(),
+		Shared: h.shared, Shape: old.Grid.Shape(),
 	}
-	s.sign(c, operation)
+	h.sign(c, operation)
 	return c
 }
 
 // begin claims the array, or resumes the rechunk that has the same request. It gives
 // up another one whose process has ended.
 func (s *session) begin(ctx context.Context, old *snapshot.Array) error {
-	print, err := s.fingerprint()
+	print, err := s.array.fingerprint()
 	if err != nil {
 		return err
 	}
-	s.stopRenewing(ctx)
+	s.hold.stopRenewing(ctx)
 	for range mostRounds {
-		c, err := s.claimed(ctx, print)
+		c, err := s.hold.claimed(ctx, print)
 		if err != nil {
 			return err
 		}
-		if c != nil && c.Fingerprint != print && s.mayGiveUp(c) {
+		if c != nil && c.Fingerprint != print && !s.publishOnly && s.hold.mayGiveUp(c) {
 			// Giving up changes the document of a store without locks, so look again.
 			if err = s.giveUp(ctx, c); err == nil {
-				old, err = s.Fresh(ctx)
+				old, err = s.array.fresh(ctx)
 			}
 			if err != nil {
 				return err
@@ -105,8 +125,8 @@ func (s *session) begin(ctx context.Context, old *snapshot.Array) error {
 		if err != nil {
 			return err
 		}
-		c = s.newClaim(keys, print, old)
-		err = s.location.Take(ctx, c, s.core.Node.Durability)
+		c = s.hold.newClaim(s.array.request.operation(), keys, print, old)
+		err = s.hold.at.Take(ctx, c, s.hold.durability)
 		if errors.Is(err, lineage.ErrClaimed) {
 			continue // another process was faster: look at its claim
 		}
@@ -115,15 +135,15 @@ func (s *session) begin(ctx context.Context, old *snapshot.Array) error {
 		}
 		// Another rechunk may have been published between the choice of the keys
 		// and the claim. From here on, none can be.
-		if old, err = s.Fresh(ctx); err == nil {
+		if old, err = s.array.fresh(ctx); err == nil {
 			keys, err = s.freeKeys(ctx, old)
 		}
 		if err == nil && keys == c.Keys {
-			s.claim, s.initialShape = c, c.Shape
-			s.startRenewing(ctx)
+			s.hold.claim, s.ledger.began = c, c.Shape
+			s.hold.startRenewing(ctx)
 			return nil
 		}
-		if err = errors.Join(err, s.location.Drop(ctx, c)); err != nil {
+		if err = errors.Join(err, s.hold.at.Drop(ctx, c)); err != nil {
 			return err
 		}
 	}
@@ -134,7 +154,7 @@ func (s *session) begin(ctx context.Context, old *snapshot.Array) error {
 // and would be resumed, or free ones. The staged chunks of one that has stopped and would
 // be given up may have taken the last free keys.
 func (s *session) likelyKeys(ctx context.Context, old *snapshot.Array, print string) (metadata.KeyEncoding, error) {
-	c, err := s.location.Claim(ctx)
+	c, err := s.hold.at.Claim(ctx)
 	if err == nil && c != nil && c.Fingerprint == print {
 		return c.Keys, nil
 	}
@@ -150,14 +170,14 @@ func (s *session) likelyKeys(ctx context.Context, old *snapshot.Array, print str
 func (s *session) planAs(ctx context.Context) error {
 	c, err := s.resumed(ctx)
 	if c != nil {
-		s.initialShape = c.Shape
+		s.ledger.began = c.Shape
 	}
 	return err
 }
 
 // freeKeys returns keys that no chunk of the array uses, and that will do.
 func (s *session) freeKeys(ctx context.Context, old *snapshot.Array) (metadata.KeyEncoding, error) {
-	t, err := s.request.target(old)
+	t, err := s.array.request.target(old)
 	if err != nil {
 		return 0, err
 	}
@@ -165,7 +185,7 @@ func (s *session) freeKeys(ctx context.Context, old *snapshot.Array) (metadata.K
 	if t != nil {
 		want = t.keys
 	}
-	return freeKeys(ctx, s.location, old.Doc, want, s.avoidedKeys, s.opt.Grace)
+	return freeKeys(ctx, s.hold.at, old.Doc, want, s.hold.avoided, s.opt.Grace)
 }
 
 // resume takes over a claim with the same request.
@@ -176,25 +196,25 @@ func (s *session) resume(ctx context.Context, c *lineage.Claim, print string, ra
 		}
 		return claimedError(c)
 	}
-	if !s.mayResume(c) {
+	if !s.hold.mayResume(c) {
 		return mayRunError(c)
 	}
-	s.claim, s.initialShape = c, c.Shape
+	s.hold.claim, s.ledger.began = c, c.Shape
 	// A shared claim has no lease and no holder: its processes come and go.
-	if s.shared && !c.Shared {
+	if s.hold.shared && !c.Shared {
 		shared := *c
 		shared.Shared, shared.Lease, shared.Holder = true, 0, ""
-		if err := s.location.Replace(ctx, c, &shared, s.core.Node.Durability); err != nil {
+		if err := s.hold.at.Replace(ctx, c, &shared, s.hold.durability); err != nil {
 			return err
 		}
-		s.claim = &shared
+		s.hold.claim = &shared
 	}
-	if s.shared {
+	if s.hold.shared {
 		return s.notice(ctx)
 	}
 	err := s.takeOver(ctx, c)
 	if err == nil {
-		s.records, err = loadRecords(ctx, s.location, recordsOf(s.location, c.ID), rank, s.opt.memory())
+		s.ledger.records, err = loadRecords(ctx, s.hold.at, recordsOf(s.hold.at, c.ID), rank, s.opt.memory())
 	}
 	return err
 }
@@ -202,9 +222,9 @@ func (s *session) resume(ctx context.Context, c *lineage.Claim, print string, ra
 // notice finds out whether anything is staged. A process that executes shares reads only
 // the records of these, and later: there may be very many, and others wait for the lock.
 func (s *session) notice(ctx context.Context) error {
-	names, err := namesIn(ctx, s.location.Store, recordsOf(s.location, s.claim.ID), store.Flat)
+	names, err := namesIn(ctx, s.hold.at.Store, recordsOf(s.hold.at, s.hold.claim.ID), store.Flat)
 	if len(names) > 0 {
-		s.records = []staging.Record{} // see release
+		s.ledger.records = []staging.Record{} // see release
 	}
 	return err
 }
@@ -241,10 +261,10 @@ func mayRunError(c *lineage.Claim) error {
 
 // fingerprint identifies the request and, for a new array, its source: chunks of another
 // one must not count.
-func (s *session) fingerprint() (string, error) {
-	print, err := fingerprint(s.request)
-	if s.destination != nil {
-		sum := sha256.Sum256([]byte(store.TraitsOf(s.core.Node.Store).Place + " " + s.core.Node.Path.String()))
+func (a *subject) fingerprint() (string, error) {
+	print, err := fingerprint(a.request)
+	if a.copies {
+		sum := sha256.Sum256([]byte(store.TraitsOf(a.core.Node.Store).Place + " " + a.core.Node.Path.String()))
 		print += "-from-" + hex.EncodeToString(sum[:8])
 	}
 	return print, err
@@ -288,41 +308,41 @@ func holder(operation string) store.Holder {
 // which keys chunks were staged: [Vacuum] reports them as unexplained and keeps them.
 func Abandon(ctx context.Context, a *zarr.Array, opt *Options) error {
 	s := newSessionIn(a, opt)
-	err := s.writable()
+	err := s.array.writable()
 	if err == nil {
-		err = s.exclusively(ctx, s.abandon)
+		err = s.hold.exclusively(ctx, s.abandon)
 	}
 	if errors.Is(err, lineage.ErrDamagedClaim) {
-		err = s.dropDamaged(ctx)
+		err = s.hold.dropDamaged(ctx)
 	}
-	return s.Fail("abandon", err)
+	return s.array.fail("abandon", err)
 }
 
 // dropDamaged deletes a damaged claim. A process that has made it cannot publish any
 // more, because it compares the claim.
-func (s *session) dropDamaged(ctx context.Context) error {
-	leave, err := enter(s.location, true)
+func (h *hold) dropDamaged(ctx context.Context) error {
+	leave, err := enter(h.at, true)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	unlock, _, err := lockDir(ctx, s.location.Store, s.location.Path.MustKey(lockName), patience)
+	unlock, _, err := lockDir(ctx, h.at.Store, h.at.Path.MustKey(lockName), patience)
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.location.DropDamaged(ctx), unlock())
+	return errors.Join(h.at.DropDamaged(ctx), unlock())
 }
 
 // operationAbandon is the operation of a claim whose staged chunks are being deleted.
 const operationAbandon = "abandon"
 
 func (s *session) abandon(ctx context.Context) error {
-	s.stopRenewing(ctx) // it may be the claim of this session
-	claim, err := s.claimed(ctx, "")
+	s.hold.stopRenewing(ctx) // it may be the claim of this session
+	claim, err := s.hold.claimed(ctx, "")
 	if err != nil || claim == nil {
 		return err
 	}
-	if !s.mayResume(claim) {
+	if !s.hold.mayResume(claim) {
 		return mayRunError(claim)
 	}
 	return s.giveUp(ctx, claim)
@@ -334,17 +354,17 @@ func (s *session) giveUp(ctx context.Context, claim *lineage.Claim) error {
 		return s.giveUpThere(ctx, claim)
 	}
 	// Its process may only be slow, and store a chunk under these keys at any time.
-	if !s.locked {
-		s.avoidedKeys = &claim.Keys
+	if !s.hold.locked {
+		s.hold.avoided = &claim.Keys
 	}
 	// From here on the process that began it can no longer publish: it compares the
 	// claim after its warning, and the fence below changes the document after that.
-	ours, err := s.takeToGiveUp(ctx, claim)
+	ours, err := s.hold.takeToGiveUp(ctx, claim)
 	if err != nil {
 		return err
 	}
-	err = s.whileRenewing(ctx, ours, func() error {
-		lock, err := s.core.Lock().Exclude(ctx)
+	err = s.hold.whileRenewing(ctx, ours, func() error {
+		lock, err := s.array.core.Lock().Exclude(ctx)
 		if err != nil {
 			return err
 		}
@@ -358,15 +378,15 @@ func (s *session) giveUp(ctx context.Context, claim *lineage.Claim) error {
 	if err != nil {
 		return err
 	}
-	return s.location.Drop(ctx, ours)
+	return s.hold.at.Drop(ctx, ours)
 }
 
 // takeToGiveUp replaces a claim by one that says that its staged chunks are deleted.
-func (s *session) takeToGiveUp(ctx context.Context, claim *lineage.Claim) (*lineage.Claim, error) {
+func (h *hold) takeToGiveUp(ctx context.Context, claim *lineage.Claim) (*lineage.Claim, error) {
 	ours := *claim
 	ours.ID, ours.Operation, ours.Fingerprint = newID(), operationAbandon, "abandoned"
-	s.sign(&ours, operationAbandon)
-	return &ours, s.location.Replace(ctx, claim, &ours, s.core.Node.Durability)
+	h.sign(&ours, operationAbandon)
+	return &ours, h.at.Replace(ctx, claim, &ours, h.durability)
 }
 
 // unstageAll deletes the staged chunks of a claim. In a store without locks, another
@@ -375,7 +395,7 @@ func (s *session) takeToGiveUp(ctx context.Context, claim *lineage.Claim) (*line
 func (s *session) unstageAll(ctx context.Context, claim *lineage.Claim) error {
 	for range mostRounds {
 		done := false
-		err := s.core.UpdateAs(ctx, s.core.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+		err := s.array.core.UpdateAs(ctx, s.array.core.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 			if claim.InPlace {
 				done = true
 				return s.unstageMerged(ctx, old, claim)
@@ -387,7 +407,7 @@ func (s *session) unstageAll(ctx context.Context, claim *lineage.Claim) error {
 			kept := new(keptValues)
 			return &publish.Change{
 				Reclaim: func(ctx context.Context, b store.Batch) error {
-					return s.unstage(ctx, old.Engine.Keys, claim.Keys, old.Grid.Rank(), b)
+					return s.hold.unstage(ctx, old.Engine.Keys, claim.Keys, old.Grid.Rank(), b)
 				},
 				Kept: kept.add,
 				Tidy: func(context.Context, store.Batch) error {
@@ -407,17 +427,17 @@ func (s *session) unstageAll(ctx context.Context, claim *lineage.Claim) error {
 }
 
 // unstage deletes the chunks that are staged under some keys, beside those of now.
-func (s *session) unstage(ctx context.Context, now, keys metadata.KeyEncoding, rank int, b store.Batch) error {
+func (h *hold) unstage(ctx context.Context, now, keys metadata.KeyEncoding, rank int, b store.Batch) error {
 	example := string(keys.AppendKey(nil, make([]int64, rank)))
 	keys, _, _ = parseKey(example, rank, now)
-	for e, err := range store.List(ctx, s.location.Store, s.location.Path, store.Deep) {
+	for e, err := range store.List(ctx, h.at.Store, h.at.Path, store.Deep) {
 		if err != nil {
 			return err
 		}
 		if _, ok := keys.ParseKey(e.Name, rank, nil); !ok {
 			continue
 		}
-		if _, err := b.Write(ctx, store.Delete(s.location.Path.MustKey(e.Name))); err != nil {
+		if _, err := b.Write(ctx, store.Delete(h.at.Path.MustKey(e.Name))); err != nil {
 			return err
 		}
 	}
@@ -427,11 +447,11 @@ func (s *session) unstage(ctx context.Context, now, keys metadata.KeyEncoding, r
 // unstageMerged returns the change that deletes the staged chunks of a merge in place,
 // unless it was published. Earlier versions of this package made such merges.
 func (s *session) unstageMerged(ctx context.Context, old *snapshot.Array, c *lineage.Claim) (*publish.Change, *snapshot.Array, error) {
-	records, err := s.location.Records(ctx)
+	records, err := s.hold.at.Records(ctx)
 	if err != nil || isPublished(records, c, old) {
 		return nil, nil, err
 	}
-	remove := func(ctx context.Context, _ store.Batch) error { return s.location.RemoveMerged(ctx, c.ID) }
+	remove := func(ctx context.Context, _ store.Batch) error { return s.hold.at.RemoveMerged(ctx, c.ID) }
 	return &publish.Change{Reclaim: remove, Tidy: old.TidyAside}, old, nil
 }
 
@@ -442,11 +462,11 @@ func isPublished(records []*lineage.Record, c *lineage.Claim, now *snapshot.Arra
 
 // dropRecords deletes the records of a rechunk that was not published.
 func (s *session) dropRecords(ctx context.Context, id string) error {
-	records, err := s.location.Records(ctx)
+	records, err := s.hold.at.Records(ctx)
 	if err != nil {
 		return err
 	}
-	old, err := s.Fresh(ctx)
+	old, err := s.array.fresh(ctx)
 	if err != nil {
 		return err
 	}
@@ -457,10 +477,10 @@ func (s *session) dropRecords(ctx context.Context, id string) error {
 			continue
 		}
 		if r.ID == id && (r.InPlace || !hasKeys(r.Successor(), old.Engine.Keys, old.Grid.Rank())) {
-			if err := s.location.Remove(ctx, r); err != nil {
+			if err := s.hold.at.Remove(ctx, r); err != nil {
 				return err
 			}
 		}
 	}
-	return removeOwn(ctx, s.location, id)
+	return removeOwn(ctx, s.hold.at, id)
 }

@@ -101,7 +101,7 @@ var errRivalNode = fmt.Errorf("another program has made a node here meanwhile: %
 //     document.
 //  5. Remove the claim and the note.
 func (s *session) create(ctx context.Context) error {
-	old, err := s.Fresh(ctx)
+	old, err := s.array.fresh(ctx)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (s *session) create(ctx context.Context) error {
 		if done || err != nil {
 			return err
 		}
-		s.report.Again++
+		s.ledger.report.Again++
 	}
 	return errAgain
 }
@@ -129,16 +129,16 @@ func (s *session) occupy(ctx context.Context, old *snapshot.Array) error {
 	if _, err := s.destination.node.LookAbove(ctx, s.destination.node.Format()); err != nil {
 		return err
 	}
-	print, err := s.fingerprint()
+	print, err := s.array.fingerprint()
 	if err != nil {
 		return err
 	}
 	for range mostRounds {
-		c, err := s.claimed(ctx, print)
+		c, err := s.hold.claimed(ctx, print)
 		if err != nil {
 			return err
 		}
-		if c != nil && c.Fingerprint != print && s.mayGiveUp(c) {
+		if c != nil && c.Fingerprint != print && !s.publishOnly && s.hold.mayGiveUp(c) {
 			if err := s.giveUp(ctx, c); err != nil {
 				return err
 			}
@@ -148,7 +148,7 @@ func (s *session) occupy(ctx context.Context, old *snapshot.Array) error {
 			if err := s.resume(ctx, c, print, old.Grid.Rank()); err != nil {
 				return err
 			}
-			return s.note(ctx)
+			return s.destination.note(ctx)
 		}
 		// In a store without locks, another process with the same plan may claim the
 		// place in between. Then what it stores there is no obstacle.
@@ -156,7 +156,7 @@ func (s *session) occupy(ctx context.Context, old *snapshot.Array) error {
 		if !errors.Is(err, fs.ErrExist) && !errors.Is(err, lineage.ErrClaimed) {
 			return err
 		}
-		if claimed, lookErr := s.location.Claimed(ctx); !claimed || lookErr != nil {
+		if claimed, lookErr := s.hold.at.Claimed(ctx); !claimed || lookErr != nil {
 			return errors.Join(err, lookErr)
 		}
 	}
@@ -166,57 +166,57 @@ func (s *session) occupy(ctx context.Context, old *snapshot.Array) error {
 // giveUpThere gives up a new array that is not finished.
 func (s *session) giveUpThere(ctx context.Context, claim *lineage.Claim) error {
 	// A published array stays, and so does a node that another program has made.
-	found, err := tree.Format(ctx, s.location.Store, s.location.Path)
+	found, err := tree.Format(ctx, s.hold.at.Store, s.hold.at.Path)
 	if err == nil && found != 0 {
 		err = errOccupied
 	}
 	if err != nil {
 		return err
 	}
-	ours, err := s.takeToGiveUp(ctx, claim)
+	ours, err := s.hold.takeToGiveUp(ctx, claim)
 	if err == nil {
-		err = s.whileRenewing(ctx, ours, func() error {
-			return publish.Batch(ctx, s.location.Store, s.core.Node.Durability, func(ctx context.Context, b store.Batch) error {
-				return s.unstage(ctx, claim.Keys, claim.Keys, len(claim.Shape), b)
+		err = s.hold.whileRenewing(ctx, ours, func() error {
+			return publish.Batch(ctx, s.hold.at.Store, s.hold.durability, func(ctx context.Context, b store.Batch) error {
+				return s.hold.unstage(ctx, claim.Keys, claim.Keys, len(claim.Shape), b)
 			})
 		})
 	}
 	// The claim goes last: it says whose values these are. The note lets zarr.Delete
 	// remove the place as long as there are any.
 	if err == nil {
-		err = removeOwn(ctx, s.location, claim.ID)
+		err = removeOwn(ctx, s.hold.at, claim.ID)
 	}
 	if err == nil {
-		_, err = store.Write(ctx, s.location.Store, store.Delete(s.noteKey()), store.Sync)
+		_, err = store.Write(ctx, s.hold.at.Store, store.Delete(s.destination.noteKey()), store.Sync)
 	}
 	if err != nil {
 		return err
 	}
-	return s.location.Drop(ctx, ours)
+	return s.hold.at.Drop(ctx, ours)
 }
 
 // take claims the place, which must be free.
 func (s *session) take(ctx context.Context, old *snapshot.Array, print string) error {
-	if err := s.checkFree(ctx, old.Doc); err != nil {
+	if err := s.destination.checkFree(ctx, old.Doc); err != nil {
 		return err
 	}
 	keys, err := s.keysThere(old)
 	if err != nil {
 		return err
 	}
-	c := s.newClaim(keys, print, old)
-	if err := s.location.Take(ctx, c, s.core.Node.Durability); err != nil {
+	c := s.hold.newClaim(s.array.request.operation(), keys, print, old)
+	if err := s.hold.at.Take(ctx, c, s.hold.durability); err != nil {
 		return err
 	}
-	s.claim, s.initialShape = c, old.Grid.Shape()
-	s.startRenewing(ctx)
-	return s.note(ctx)
+	s.hold.claim, s.ledger.began = c, old.Grid.Shape()
+	s.hold.startRenewing(ctx)
+	return s.destination.note(ctx)
 }
 
 // keysThere returns the keys of the new array: the usual ones, because those of the old
 // array may only be the ones that were free when it was rechunked.
 func (s *session) keysThere(old *snapshot.Array) (metadata.KeyEncoding, error) {
-	t, err := s.request.target(old)
+	t, err := s.array.request.target(old)
 	if err != nil {
 		return 0, err
 	}
@@ -230,11 +230,11 @@ func (s *session) keysThere(old *snapshot.Array) (metadata.KeyEncoding, error) {
 }
 
 // checkFree returns an error if anything but the lock of this session is at the place.
-func (s *session) checkFree(ctx context.Context, doc metadata.Node) error {
-	for e, err := range store.List(ctx, s.location.Store, s.location.Path, store.Deep) {
+func (d *destination) checkFree(ctx context.Context, doc metadata.Node) error {
+	for e, err := range store.List(ctx, d.node.Store, d.node.Path, store.Deep) {
 		// A store without listings can only be asked for documents.
 		if errors.Is(err, store.ErrUnsupported) {
-			return s.destination.node.CheckFree(ctx, doc)
+			return d.node.CheckFree(ctx, doc)
 		}
 		if err != nil {
 			return err
@@ -252,24 +252,24 @@ func (s *session) checkPlace(ctx context.Context, doc metadata.Node) error {
 	if _, err := s.destination.node.LookAbove(ctx, s.destination.node.Format()); err != nil {
 		return err
 	}
-	claimed, err := s.location.Claimed(ctx)
+	claimed, err := s.hold.at.Claimed(ctx)
 	if claimed || err != nil {
 		return err
 	}
-	return s.checkFree(ctx, doc)
+	return s.destination.checkFree(ctx, doc)
 }
 
 // note notes that the place is unfinished.
-func (s *session) note(ctx context.Context) error {
-	_, err := store.Write(ctx, s.location.Store, store.Put(s.noteKey(), []byte("{}")), store.Flush)
+func (d *destination) note(ctx context.Context) error {
+	_, err := store.Write(ctx, d.node.Store, store.Put(d.noteKey(), []byte("{}")), store.Flush)
 	return err
 }
 
-func (s *session) noteKey() store.Key { return s.location.Path.MustKey(publish.Unfinished) }
+func (d *destination) noteKey() store.Key { return d.node.Path.MustKey(publish.Unfinished) }
 
 // copyOnce stages what is missing, and publishes if the source did not change meanwhile.
 func (s *session) copyOnce(ctx context.Context) (done bool, err error) {
-	old, err := s.Fresh(ctx)
+	old, err := s.array.fresh(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -290,12 +290,12 @@ func (s *session) copyOnce(ctx context.Context) (done bool, err error) {
 	}
 	// A shrink publishes its document first and deletes chunks afterwards, so the listing
 	// above may have some of them. The document tells.
-	now, err := s.Fresh(ctx)
+	now, err := s.array.fresh(ctx)
 	if err != nil || now.Version != old.Version {
 		return false, err
 	}
 	// Nothing of an array that another program has made here meanwhile is deleted.
-	found, err := tree.Format(ctx, s.location.Store, s.location.Path)
+	found, err := tree.Format(ctx, s.hold.at.Store, s.hold.at.Path)
 	if err == nil && found != 0 {
 		err = errRivalNode
 	}
@@ -347,13 +347,13 @@ func (s *session) publishNew(ctx context.Context, doc *metadata.Array) error {
 
 // conclude takes the steps after the document is published.
 func (s *session) conclude(ctx context.Context, record []byte) error {
-	s.report.Changed = true
+	s.ledger.report.Changed = true
 	ctx = store.Finishing(ctx)
-	err := errors.Join(s.destination.node.RecordMember(ctx, record), removeOwn(ctx, s.location, s.claim.ID))
-	_, failed := store.Write(ctx, s.location.Store, store.Delete(s.noteKey()), store.Sync)
+	err := errors.Join(s.destination.node.RecordMember(ctx, record), removeOwn(ctx, s.hold.at, s.hold.claim.ID))
+	_, failed := store.Write(ctx, s.hold.at.Store, store.Delete(s.destination.noteKey()), store.Sync)
 	err = errors.Join(err, failed)
 	if err == nil {
-		err = s.drop(ctx)
+		err = s.hold.drop(ctx)
 	}
 	return publish.Incomplete(err)
 }
@@ -361,13 +361,13 @@ func (s *session) conclude(ctx context.Context, record []byte) error {
 // announce notes in the claim which document is published next.
 func (s *session) announce(ctx context.Context, document []byte) error {
 	// A renewal would change the version on which the claim is replaced.
-	s.stopRenewing(ctx)
-	next := *s.claim
+	s.hold.stopRenewing(ctx)
+	next := *s.hold.claim
 	next.Document = hashOf(document)
-	err := s.location.Replace(ctx, s.claim, &next, s.core.Node.Durability)
+	err := s.hold.at.Replace(ctx, s.hold.claim, &next, s.hold.durability)
 	if err == nil {
-		s.claim = &next
-		s.startRenewing(ctx)
+		s.hold.claim = &next
+		s.hold.startRenewing(ctx)
 	}
 	return err
 }
@@ -383,14 +383,14 @@ func hashOf(document []byte) string {
 // source may have changed since, so nothing is compared with it. A node that another
 // program has made has another document, and is an error.
 func (s *session) concludeOther(ctx context.Context) (done bool, err error) {
-	there, _, err := s.location.Store.Get(ctx, s.destination.node.Key(), store.Request{Limit: s.destination.node.Limit}, nil)
+	there, _, err := s.hold.at.Store.Get(ctx, s.destination.node.Key(), store.Request{Limit: s.destination.node.Limit}, nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	if s.claim.Document != hashOf(there) {
+	if s.hold.claim.Document != hashOf(there) {
 		return false, errRivalNode
 	}
 	record, err := s.destination.node.Record(ctx)

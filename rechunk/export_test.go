@@ -23,10 +23,10 @@ func Missing(ctx context.Context, a *zarr.Array, r Request, stage int, opt *Opti
 	if err != nil {
 		return 0, err
 	}
-	if s.claim, err = s.location.Claim(ctx); err != nil {
+	if s.hold.claim, err = s.hold.at.Claim(ctx); err != nil {
 		return 0, err
 	}
-	old, err := s.Fresh(ctx)
+	old, err := s.array.fresh(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -34,7 +34,7 @@ func Missing(ctx context.Context, a *zarr.Array, r Request, stage int, opt *Opti
 	if err != nil {
 		return 0, err
 	}
-	if s.records, err = loadRecords(ctx, s.location, recordsOf(s.location, s.claim.ID), old.Grid.Rank(), s.opt.memory()); err != nil {
+	if s.ledger.records, err = loadRecords(ctx, s.hold.at, recordsOf(s.hold.at, s.hold.claim.ID), old.Grid.Rank(), s.opt.memory()); err != nil {
 		return 0, err
 	}
 	plan, err := w.layout()

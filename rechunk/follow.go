@@ -54,9 +54,9 @@ import (
 func Follow(ctx context.Context, a *zarr.Array, r Rechunking, opt *Options) (*Report, error) {
 	s, err := newFollowing(a, r, opt)
 	if err == nil {
-		err = s.exclusively(ctx, func(ctx context.Context) error { return s.follow(ctx, a) })
+		err = s.hold.exclusively(ctx, func(ctx context.Context) error { return s.follow(ctx, a) })
 	}
-	return &s.report, s.Fail(operationFollow, err)
+	return &s.ledger.report, s.array.fail(operationFollow, err)
 }
 
 // newFollowing returns a session of an array that follows another one.
@@ -82,11 +82,11 @@ const operationFollow = "follow"
 
 // follow makes the array that follows, or brings it up to date.
 func (s *session) follow(ctx context.Context, a *zarr.Array) error {
-	found, err := tree.Format(ctx, s.location.Store, s.location.Path)
+	found, err := tree.Format(ctx, s.hold.at.Store, s.hold.at.Path)
 	if err != nil {
 		return err
 	}
-	begun, err := store.Exists(ctx, s.location.Store, s.noteKey())
+	begun, err := store.Exists(ctx, s.hold.at.Store, s.destination.noteKey())
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (s *session) follow(ctx context.Context, a *zarr.Array) error {
 		if err := s.checkFollowed(ctx); err != nil {
 			return err
 		}
-		s.report.Strategy = strategyCopy
+		s.ledger.report.Strategy = strategyCopy
 		if err := s.create(ctx); err != nil || found == 0 {
 			return err
 		}
@@ -102,18 +102,18 @@ func (s *session) follow(ctx context.Context, a *zarr.Array) error {
 	}
 	f, err := s.newFollower(ctx, a, true)
 	if err == nil {
-		err = f.to.writable()
+		err = f.to.array.writable()
 	}
 	if err != nil {
 		return err
 	}
-	defer f.to.stopRenewing(ctx)
+	defer f.to.hold.stopRenewing(ctx)
 	err = f.to.retry(ctx, f.round)
-	if _, locks := store.As[store.Locker](s.location.Store); err == nil || !locks && !errors.Is(err, publish.ErrIncomplete) {
+	if _, locks := store.As[store.Locker](s.hold.at.Store); err == nil || !locks && !errors.Is(err, publish.ErrIncomplete) {
 		err = errors.Join(err, f.release(store.Finishing(ctx)))
 	}
-	f.to.report.Changed = f.to.report.Changed || s.report.Changed
-	s.report = f.to.report
+	f.to.ledger.report.Changed = f.to.ledger.report.Changed || s.ledger.report.Changed
+	s.ledger.report = f.to.ledger.report
 	return err
 }
 
@@ -134,7 +134,7 @@ func (s *session) newFollower(ctx context.Context, a *zarr.Array, write bool) (*
 	opt := s.opt
 	opt.Into = nil
 	f := &follower{to: newSessionIn(to, &opt), source: s}
-	f.to.request = followRequest{}
+	f.to.array.request = followRequest{}
 	return f, nil
 }
 
@@ -148,14 +148,14 @@ func (followRequest) target(*snapshot.Array) (*target, error) { return nil, nil 
 
 // round compares both arrays, and publishes what is new.
 func (f *follower) round(ctx context.Context) error {
-	now, err := f.to.Fresh(ctx)
+	now, err := f.to.array.fresh(ctx)
 	if err == nil {
-		err = f.to.completePublished(ctx, now)
+		err = f.to.hold.completePublished(ctx, now)
 	}
 	if err != nil {
 		return err
 	}
-	ctx, u, err := f.compare(store.WithLocking(ctx, f.to.core.Lock().Locking))
+	ctx, u, err := f.compare(store.WithLocking(ctx, f.to.array.core.Lock().Locking))
 	if err != nil {
 		return err
 	}
@@ -166,9 +166,9 @@ func (f *follower) round(ctx context.Context) error {
 // publish. In a store with locks, what a call has staged that failed stays for the next
 // one. Elsewhere the next one could not tell whether that call still runs.
 func (f *follower) release(ctx context.Context) error {
-	f.to.stopRenewing(ctx)
-	c, err := f.to.claimed(ctx, "")
-	if err != nil || c == nil || c.Operation != operationFollow || !f.to.mayResume(c) {
+	f.to.hold.stopRenewing(ctx)
+	c, err := f.to.hold.claimed(ctx, "")
+	if err != nil || c == nil || c.Operation != operationFollow || !f.to.hold.mayResume(c) {
 		return err
 	}
 	return f.to.abandon(ctx)
@@ -182,23 +182,23 @@ func Followed(ctx context.Context, a *zarr.Array) (name string, err error) {
 	s := newSessionIn(a, nil)
 	if a.Format() == 2 {
 		// No array of format 2 follows another one in a store without locks.
-		if _, locks := store.As[store.Locker](s.location.Store); !locks {
+		if _, locks := store.As[store.Locker](s.hold.at.Store); !locks {
 			return "", nil
 		}
 	} else if _, found, err := metadata.Attribute(a.Attributes(), own.Follow); !found || err != nil {
-		return "", s.Fail("inspect", err)
+		return "", s.array.fail("inspect", err)
 	}
-	now, err := s.Fresh(ctx)
+	now, err := s.array.fresh(ctx)
 	if err != nil {
-		return "", s.Fail("inspect", err)
+		return "", s.array.fail("inspect", err)
 	}
-	o, err := readOrigin(ctx, s.location, now, mostFollowed)
+	o, err := readOrigin(ctx, s.hold.at, now, mostFollowed)
 	var not final
 	if errors.As(err, &not) {
 		return "", nil // a copy of one that does, or one that was changed already
 	}
 	if err != nil {
-		return "", s.Fail("inspect", err)
+		return "", s.array.fail("inspect", err)
 	}
 	return o.Source, nil
 }
@@ -211,17 +211,17 @@ const mostFollowed = 1 << 30
 func NewFollowPlan(ctx context.Context, a *zarr.Array, r Rechunking, opt *Options) (*Plan, error) {
 	s, err := newFollowing(a, r, opt)
 	if err != nil {
-		return nil, s.Fail(operationFollow, err)
+		return nil, s.array.fail(operationFollow, err)
 	}
 	p, err := s.planFollow(ctx, a)
-	return p, s.Fail(operationFollow, err)
+	return p, s.array.fail(operationFollow, err)
 }
 
 // errNowhere is the error of a call that does not say which array follows.
 var errNowhere = fmt.Errorf("%w: say where the array is that follows "+remedy.IntoPlace, zarr.ErrInvalidArgument)
 
 func (s *session) planFollow(ctx context.Context, a *zarr.Array) (*Plan, error) {
-	found, err := tree.Format(ctx, s.location.Store, s.location.Path)
+	found, err := tree.Format(ctx, s.hold.at.Store, s.hold.at.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +244,7 @@ func (s *session) planFollow(ctx context.Context, a *zarr.Array) (*Plan, error) 
 		return nil, err
 	}
 	p := &Plan{
-		Request: singleRequest(s.request), Operation: s.request.operation(), Fingerprint: operationFollow, Grid: u.planned.Grid,
+		Request: singleRequest(s.array.request), Operation: s.array.request.operation(), Fingerprint: operationFollow, Grid: u.planned.Grid,
 		Strategy: u.strategy, Guarantee: guaranteeAtomic, Space: Space{Free: -1}, Memory: f.to.opt.memory(),
 		Sources: int64(u.sources.Len()), BytesStored: u.sources.Bytes,
 	}
@@ -269,7 +269,7 @@ func (u *update) predict(ctx context.Context, p *Plan) error {
 			return err
 		}
 		p.Cloned = int64(kept.Len())
-		p.Links = store.Can(u.f.to.location.Store, store.OpClone)
+		p.Links = store.Can(u.f.to.hold.at.Store, store.OpClone)
 		p.Requests.Copy = p.Cloned
 		list.pages += 2 * pages(kept.Len())
 	}

@@ -203,7 +203,7 @@ func (u *update) sumsBefore(ctx context.Context, g *grid.Grid, indices [][]int64
 // another version than before, so that later ones can be compared even if the codecs of
 // the array that follows do not keep elements exactly.
 func (u *update) nextOrigin(ctx context.Context) (*origin, error) {
-	o, err := newOrigin(u.origin.Source, u.source, u.sources, u.planned.Doc, u.f.to.core.Node.Limits)
+	o, err := newOrigin(u.origin.Source, u.source, u.sources, u.planned.Doc, u.f.to.array.core.Node.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -298,7 +298,7 @@ func pinnedArray(s *snapshot.Array, text int64) comparison.Array {
 // that were read. They had the versions of one listing, and another listing after all
 // reads has the same: so they are those of one moment.
 func (u *update) confirm(ctx context.Context) error {
-	now, err := u.f.source.Fresh(ctx)
+	now, err := u.f.source.array.fresh(ctx)
 	if err != nil {
 		return err
 	}

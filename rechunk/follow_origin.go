@@ -145,11 +145,11 @@ func checkVersions(chunks *staging.Table) error {
 
 // checkFollowed returns an error if an array cannot be followed.
 func (s *session) checkFollowed(ctx context.Context) error {
-	from, err := s.Fresh(ctx)
+	from, err := s.array.fresh(ctx)
 	if err != nil {
 		return err
 	}
-	if _, locks := store.As[store.Locker](s.location.Store); from.Doc.Format() == 2 && !locks {
+	if _, locks := store.As[store.Locker](s.hold.at.Store); from.Doc.Format() == 2 && !locks {
 		return fmt.Errorf("%w: in a store without locks, an array that follows has format 3: convert the array first ("+remedy.Convert+")", zarr.ErrUnsupported)
 	}
 	chunks, err := staging.List(ctx, from)
@@ -244,22 +244,22 @@ func (o *origin) checkSize(memory int64) error {
 }
 
 // originName names the array that is followed, and its store.
-func (s *session) originName() string {
-	return path.Base(store.TraitsOf(s.core.Node.Store).Place) + "/" + s.core.Node.Path.String()
+func (a *subject) originName() string {
+	return path.Base(store.TraitsOf(a.core.Node.Store).Place) + "/" + a.core.Node.Path.String()
 }
 
 // noteOrigin stores the origin of a new array, before that is published, and returns its
 // document.
 func (w *work) noteOrigin(ctx context.Context) (*metadata.Array, error) {
-	r := singleRequest(w.session.request).(Rechunking)
+	r := singleRequest(w.session.array.request).(Rechunking)
 	if err := keepWithin(w.sources, w.old.Grid, r.Region); err != nil {
 		return nil, err
 	}
-	doc, err := withOrigin(w.planned.Doc, w.session.originName())
+	doc, err := withOrigin(w.planned.Doc, w.session.array.originName())
 	if err != nil {
 		return nil, err
 	}
-	o, err := newOrigin(w.session.originName(), w.old, w.sources, doc, w.session.core.Node.Limits)
+	o, err := newOrigin(w.session.array.originName(), w.old, w.sources, doc, w.session.array.core.Node.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -270,7 +270,7 @@ func (w *work) noteOrigin(ctx context.Context) (*metadata.Array, error) {
 	if o.Codecs, err = codecsAsked(withSums(r, w.old)); err != nil {
 		return nil, err
 	}
-	return doc, putOrigin(ctx, w.session.location, o, w.session.core.Node.Durability)
+	return doc, putOrigin(ctx, w.session.hold.at, o, w.session.array.core.Node.Durability)
 }
 
 // askedFor reports whether a later request asks for no codecs, or for those of the first.

@@ -190,7 +190,7 @@ func (u *update) writeBox(ctx context.Context, next *snapshot.Array, box grid.Bo
 	// A chunk that cannot be read may be gone because the source was rechunked or
 	// replaced. Then both arrays are compared again.
 	if _, err := u.source.Engine.Read(ctx, from.Resolved, view, engine.Reading{}); err != nil {
-		if err = u.f.source.overtaken(ctx, u.source, snapshot.SourceError(err)); errors.Is(err, errAgain) {
+		if err = u.f.source.array.overtaken(ctx, u.source, snapshot.SourceError(err)); errors.Is(err, errAgain) {
 			err = errChanged
 		}
 		return err
@@ -205,7 +205,7 @@ func (u *update) writeBox(ctx context.Context, next *snapshot.Array, box grid.Bo
 	if err == nil {
 		n, _ := chunks.Len()
 		u.progress.add(chunks)
-		u.f.to.report.Staged.include(Counts{Encoded: n, BytesDecoded: int64(len(e.Data)), BytesEncoded: int64(len(e.Data))})
+		u.f.to.ledger.report.Staged.include(Counts{Encoded: n, BytesDecoded: int64(len(e.Data)), BytesEncoded: int64(len(e.Data))})
 	}
 	return err
 }
@@ -221,14 +221,14 @@ func (u *update) replace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	raw, err := w.planned.Doc.Marshal(u.f.to.core.Node.Limits)
+	raw, err := w.planned.Doc.Marshal(u.f.to.array.core.Node.Limits)
 	if err != nil {
 		return err
 	}
 	stage := func(ctx context.Context, _ store.Batch) error {
 		// After the warning. A process that takes the claim over changes the document
 		// too, so this publication fails then.
-		if err := u.f.to.checkClaim(ctx); err != nil {
+		if err := u.f.to.hold.check(ctx); err != nil {
 			return err
 		}
 		u.planned = w.planned // its document is the one that the origin names
@@ -253,11 +253,11 @@ func (u *update) occupy(ctx context.Context) error {
 			err = errUnfollowed("elements have changed, and the chunks of an array of format 2 with less than two axes have no other keys")
 		}
 		if errors.Is(err, ErrNoKeys) { // of the array that follows, not of the other one
-			err = u.f.to.Fail(operationFollow, err)
+			err = u.f.to.array.fail(operationFollow, err)
 		}
 		return err
 	}
-	if sameKeys(u.f.to.claim.Keys, u.current.Engine.Keys, u.current.Grid.Rank()) {
+	if sameKeys(u.f.to.hold.claim.Keys, u.current.Engine.Keys, u.current.Grid.Rank()) {
 		return errKeysTaken
 	}
 	return nil
@@ -265,16 +265,16 @@ func (u *update) occupy(ctx context.Context) error {
 
 // stage stores all chunks under the claimed keys, and returns the array as it will be.
 func (u *update) stage(ctx context.Context) (*work, error) {
-	keys := u.f.to.claim.Keys
+	keys := u.f.to.hold.claim.Keys
 	w, err := u.stageKept(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
-	next, err := u.f.to.Bind(u.planned.Doc.WithKeyEncoding(keys), u.boundMemory)
+	next, err := u.f.to.array.bind(u.planned.Doc.WithKeyEncoding(keys), u.boundMemory)
 	if err != nil {
 		return nil, err
 	}
-	err = publish.Batch(ctx, u.f.to.location.Store, u.f.to.core.Node.Durability, func(ctx context.Context, b store.Batch) error {
+	err = publish.Batch(ctx, u.f.to.hold.at.Store, u.f.to.array.core.Node.Durability, func(ctx context.Context, b store.Batch) error {
 		return u.overwrite(ctx, next, b)
 	})
 	if err != nil {
@@ -292,13 +292,13 @@ func (u *update) stageKept(ctx context.Context, keys metadata.KeyEncoding) (*wor
 		return nil, err
 	}
 	doc := u.current.Document().Resized(g.Shape(), snapshot.GridExtension(g, 0))
-	source, err := u.f.to.Bind(doc, func(e *engine.Array) {
+	source, err := u.f.to.array.bind(doc, func(e *engine.Array) {
 		e.Store, e.Budget, e.RequireChunks = staging.Witness{Store: e.Store}, u.f.to.opt.engine(), false
 	})
 	if err != nil {
 		return nil, err
 	}
-	into, err := u.f.to.Bind(doc.WithKeyEncoding(keys), u.boundMemory)
+	into, err := u.f.to.array.bind(doc.WithKeyEncoding(keys), u.boundMemory)
 	if err != nil {
 		return nil, err
 	}

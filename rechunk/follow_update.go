@@ -63,21 +63,21 @@ func (f *follower) compare(ctx context.Context) (context.Context, *update, error
 func (u *update) load(ctx context.Context) error {
 	f := u.f
 	var err error
-	if u.current, err = f.to.Fresh(ctx); err != nil {
+	if u.current, err = f.to.array.fresh(ctx); err != nil {
 		return err
 	}
-	if u.origin, err = readOrigin(ctx, f.to.location, u.current, f.to.opt.memory()); err != nil {
+	if u.origin, err = readOrigin(ctx, f.to.hold.at, u.current, f.to.opt.memory()); err != nil {
 		// Another call may have published meanwhile, and deleted this origin.
-		if now, freshErr := f.to.Fresh(ctx); freshErr == nil && now.Version != u.current.Version {
+		if now, freshErr := f.to.array.fresh(ctx); freshErr == nil && now.Version != u.current.Version {
 			return errChanged
 		}
 		return err
 	}
-	if name := f.source.originName(); u.origin.Source != name {
+	if name := f.source.array.originName(); u.origin.Source != name {
 		return f.nameError(fmt.Errorf("%w: it follows %.80q, not %.80q; choose another place, or remove it ("+remedy.Delete+")", zarr.ErrInvalidArgument, u.origin.Source, name))
 	}
 	if u.origin.Adapt {
-		f.to.adapt = true
+		f.to.array.adapt = true
 	}
 	if err := u.pin(ctx); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (u *update) load(ctx context.Context) error {
 	if err != nil {
 		return f.nameError(err) // it tells what to do with the array that follows
 	}
-	if u.planned, err = f.to.Bind(doc, nil); err != nil {
+	if u.planned, err = f.to.array.bind(doc, nil); err != nil {
 		return f.nameError(fmt.Errorf("the new grid: %w", err))
 	}
 	if err := checkLargest(u.planned); err != nil {
@@ -114,11 +114,11 @@ func (u *update) load(ctx context.Context) error {
 // pin takes the present state of the array that is followed, and notes what is read of
 // it.
 func (u *update) pin(ctx context.Context) error {
-	now, err := u.f.source.Fresh(ctx)
+	now, err := u.f.source.array.fresh(ctx)
 	if err != nil {
 		return err
 	}
-	u.source, err = u.f.source.Bind(now.Doc, func(e *engine.Array) {
+	u.source, err = u.f.source.array.bind(now.Doc, func(e *engine.Array) {
 		e.Store, e.Budget, e.RequireChunks = staging.Witness{Store: e.Store}, u.f.to.opt.engine(), false
 	})
 	if err == nil {
@@ -129,7 +129,7 @@ func (u *update) pin(ctx context.Context) error {
 
 // windowOf returns the part of an array that is followed.
 func (f *follower) windowOf(from *snapshot.Array, region grid.Box) (grid.Box, error) {
-	asked := singleRequest(f.source.request).(Rechunking).Region
+	asked := singleRequest(f.source.array.request).(Rechunking).Region
 	if asked != nil && !slices.Equal(asked, region) {
 		return nil, f.nameError(fmt.Errorf("%w: it follows %s: "+remedy.LeaveOutRegion+", or remove it ("+remedy.Delete+") and follow again", zarr.ErrInvalidArgument, regionText(region)))
 	}
@@ -199,7 +199,7 @@ func (u *update) chooseStrategy() string {
 
 // run publishes what has changed.
 func (u *update) run(ctx context.Context) error {
-	u.f.to.report.Strategy = u.strategy
+	u.f.to.ledger.report.Strategy = u.strategy
 	if u.strategy == strategyMetadata && (!u.described || u.planned.Doc.Format() == 2) {
 		return u.renew(ctx)
 	}
@@ -207,7 +207,7 @@ func (u *update) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if u.planned, err = u.f.to.Bind(doc, u.boundMemory); err != nil {
+	if u.planned, err = u.f.to.array.bind(doc, u.boundMemory); err != nil {
 		return err
 	}
 	change, stages := u.append, 1
@@ -236,7 +236,7 @@ func (u *update) run(ctx context.Context) error {
 
 // removeOldOrigins deletes the origins that no document names any more.
 func (u *update) removeOldOrigins(ctx context.Context) error {
-	identity, err := documentIdentity(u.planned.Doc, u.f.to.core.Node.Limits)
+	identity, err := documentIdentity(u.planned.Doc, u.f.to.array.core.Node.Limits)
 	if err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (u *update) removeOldOrigins(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return removeOrigins(ctx, u.f.to.location, u.origin, id)
+	return removeOrigins(ctx, u.f.to.hold.at, u.origin, id)
 }
 
 // renew notes the versions of chunks that were stored again with the same elements.
@@ -261,13 +261,13 @@ func (u *update) renew(ctx context.Context) error {
 	if err := u.describe(ctx); err != nil {
 		return err
 	}
-	u.f.to.report.Changed = u.f.to.report.Changed || u.described
-	return againIf(replaceOrigin(ctx, u.f.to.location, o, u.origin, u.f.to.core.Node.Durability))
+	u.f.to.ledger.report.Changed = u.f.to.ledger.report.Changed || u.described
+	return againIf(replaceOrigin(ctx, u.f.to.hold.at, o, u.origin, u.f.to.array.core.Node.Durability))
 }
 
 // relabel publishes other attributes.
 func (u *update) relabel(ctx context.Context) error {
-	raw, err := u.planned.Doc.Marshal(u.f.to.core.Node.Limits)
+	raw, err := u.planned.Doc.Marshal(u.f.to.array.core.Node.Limits)
 	if err != nil {
 		return err
 	}
@@ -275,7 +275,7 @@ func (u *update) relabel(ctx context.Context) error {
 	err = u.publish(ctx, func(*snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 		return &publish.Change{Document: raw, Stage: stage}, u.planned, nil
 	})
-	u.f.to.report.Changed = err == nil
+	u.f.to.ledger.report.Changed = err == nil
 	return err
 }
 
@@ -285,18 +285,18 @@ func (u *update) append(ctx context.Context) error {
 		change, err := u.growth(old)
 		return change, u.planned, err
 	})
-	u.f.to.report.Changed = err == nil
+	u.f.to.ledger.report.Changed = err == nil
 	return err
 }
 
 // publish makes a change of the array as long as it is the one that was compared.
 func (u *update) publish(ctx context.Context, plan func(*snapshot.Array) (*publish.Change, *snapshot.Array, error)) error {
-	lock, err := u.f.to.core.Lock().Exclude(ctx)
+	lock, err := u.f.to.array.core.Lock().Exclude(ctx)
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
-	return u.f.to.core.UpdateAs(ctx, u.f.to.core.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+	return u.f.to.array.core.UpdateAs(ctx, u.f.to.array.core.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 		// Everything was compared with the earlier document. Compare again.
 		if old.Version != u.current.Version {
 			return nil, nil, errChanged
@@ -313,7 +313,7 @@ func (u *update) growth(old *snapshot.Array) (*publish.Change, error) {
 		// Elements are read below. A source would not do for those of variable length.
 		shape.Region, shape.Gain.From = r.box, &snapshot.Source{Shape: r.box.Shape()}
 	}
-	change, err := old.Stage(u.planned, shape, u.f.to.core.Node.Limits)
+	change, err := old.Stage(u.planned, shape, u.f.to.array.core.Node.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -349,7 +349,7 @@ func (u *update) settle(ctx context.Context) error {
 	if u.planned.Doc.Format() == 2 {
 		o.Attributes = u.origin.Attributes // others are set later
 	}
-	return putOrigin(ctx, u.f.to.location, o, u.f.to.core.Node.Durability)
+	return putOrigin(ctx, u.f.to.hold.at, o, u.f.to.array.core.Node.Durability)
 }
 
 // nextDocument returns the document that an array gets for the present shape of the one
@@ -360,7 +360,7 @@ func (f *follower) nextDocument(u *update) (*metadata.Array, error) {
 		return nil, fmt.Errorf("%w: it has elements of %s and %s, and follows an array with %s and %d: remove it ("+remedy.Delete+"), and follow again",
 			zarr.ErrInvalidArgument, now.Type, quantity.Count(now.Grid.Rank(), "axes"), from.Type, from.Grid.Rank())
 	}
-	asked := singleRequest(f.source.request).(Rechunking)
+	asked := singleRequest(f.source.array.request).(Rechunking)
 	if same, err := u.origin.askedFor(asked, from); err != nil || !same {
 		return nil, errors.Join(err, fmt.Errorf("%w: it was made with other codecs: leave them out, or remove it ("+remedy.Delete+") and follow again", zarr.ErrInvalidArgument))
 	}
@@ -473,7 +473,7 @@ func (u *update) describe(ctx context.Context) error {
 	if !u.described || u.planned.Doc.Format() != 2 {
 		return nil
 	}
-	return u.f.to.core.UpdateAttributesV2(ctx, func(object []byte) ([]byte, error) {
+	return u.f.to.array.core.UpdateAttributesV2(ctx, func(object []byte) ([]byte, error) {
 		return attributes.Follow(object, u.origin.Attributes, u.source.Doc.Attributes)
 	})
 }

@@ -76,7 +76,7 @@ func (r *Replaced) Repair() string {
 func Inspect(ctx context.Context, a *zarr.Array) (*Inspection, error) {
 	s := newSessionIn(a, nil)
 	i, err := s.inspect(ctx)
-	return i, s.Fail("inspect", err)
+	return i, s.array.fail("inspect", err)
 }
 
 func (s *session) inspect(ctx context.Context) (*Inspection, error) {
@@ -85,11 +85,11 @@ func (s *session) inspect(ctx context.Context) (*Inspection, error) {
 	var early *lineage.Claim
 	var earlyErr error
 	var both sync.WaitGroup
-	if _, lists := store.As[store.Lister](s.location.Store); lists {
-		both.Go(func() { early, earlyErr = s.location.Claim(ctx) })
+	if _, lists := store.As[store.Lister](s.hold.at.Store); lists {
+		both.Go(func() { early, earlyErr = s.hold.at.Claim(ctx) })
 	}
 	var err error
-	v.records, err = s.location.Records(ctx)
+	v.records, err = s.hold.at.Records(ctx)
 	both.Wait()
 	switch {
 	case errors.Is(err, store.ErrUnsupported):
@@ -98,11 +98,11 @@ func (s *session) inspect(ctx context.Context) (*Inspection, error) {
 		v.claim, err = early, earlyErr
 	case err == nil:
 		// After the records: one without a claim is published, or has failed.
-		v.claim, err = s.location.Claim(ctx)
+		v.claim, err = s.hold.at.Claim(ctx)
 	}
 	var now *snapshot.Array
 	if err == nil && len(v.records) > 0 {
-		now, err = s.Fresh(ctx)
+		now, err = s.array.fresh(ctx)
 	}
 	if err != nil {
 		return i, err
@@ -121,7 +121,7 @@ func (s *session) inspect(ctx context.Context) (*Inspection, error) {
 	}
 	last, err := v.notDescended(ctx)
 	if last != nil {
-		i.Replaced = &Replaced{Operation: last.Operation, By: last.By, Record: s.location.Key(last), Document: s.core.Node.Key()}
+		i.Replaced = &Replaced{Operation: last.Operation, By: last.By, Record: s.hold.at.Key(last), Document: s.array.core.Node.Key()}
 	}
 	return i, err
 }

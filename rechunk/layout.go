@@ -64,7 +64,7 @@ func (w *work) layout() (*blocks.Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w; "+remedy.Memory+" of %dB suffices", zarr.ErrLimit, err, product(unfit.Bytes, 2))
 	}
-	w.session.serial = true
+	w.session.ledger.serial = true
 	return plan, nil
 }
 
@@ -79,14 +79,14 @@ func (w *work) blockOptions() (*blocks.Options, error) {
 	if w.job.Target.Type.Variable() || !w.move.IsZero() {
 		return &blocks.Options{Stages: 1}, nil
 	}
-	opt := blocks.Options{Request: engine.RequestBytes(w.session.location.Store)}
+	opt := blocks.Options{Request: engine.RequestBytes(w.session.hold.at.Store)}
 	if w.session.opt.planning != nil {
 		opt = *w.session.opt.planning
 	}
 	parts, err := w.sourceParts()
 	// Scratch is written and read. A near store reads the same bytes several times from
 	// memory meanwhile.
-	if parts != nil && opt.Amplification == 0 && engine.Near(w.session.location.Store) {
+	if parts != nil && opt.Amplification == 0 && engine.Near(w.session.hold.at.Store) {
 		opt.Amplification = nearAmplification
 	}
 	opt.Parts = parts
@@ -102,11 +102,11 @@ func (o Options) packingBytes() int64 { return o.block() / 4 * 3 }
 // array which has always had this shape, and scratch that fits it stays by its records.
 func (w *work) grownLayout(size int64, opt *blocks.Options) *blocks.Plan {
 	shape := w.job.Target.Grid.Shape()
-	if len(w.session.initialShape) != len(shape) || slices.Equal(w.session.initialShape, shape) || slices.Contains(w.session.initialShape, 0) {
+	if len(w.session.ledger.began) != len(shape) || slices.Equal(w.session.ledger.began, shape) || slices.Contains(w.session.ledger.began, 0) {
 		return nil
 	}
 	box := make(grid.Box, len(shape))
-	for i, n := range w.session.initialShape {
+	for i, n := range w.session.ledger.began {
 		box[i].Stop = n
 	}
 	units, err := w.job.SourceUnits().Restrict(box)

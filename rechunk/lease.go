@@ -39,12 +39,12 @@ type keeper struct {
 
 // keepRenewing renews a claim until [keeper.unlock] is called. In a store with locks it
 // returns nil.
-func (s *session) keepRenewing(ctx context.Context, c *lineage.Claim) *keeper {
+func (h *hold) keepRenewing(ctx context.Context, c *lineage.Claim) *keeper {
 	if c.Lease == 0 {
 		return nil
 	}
 	within, stop := context.WithCancel(ctx)
-	k := &keeper{at: s.location, d: s.core.Node.Durability, claim: c, renewed: time.Now(), stop: stop, ended: make(chan struct{}), lock: make(chan struct{}, 1)}
+	k := &keeper{at: h.at, d: h.durability, claim: c, renewed: time.Now(), stop: stop, ended: make(chan struct{}), lock: make(chan struct{}, 1)}
 	go func() {
 		defer close(k.ended)
 		lease.Keep(within, c.Lease, func(ctx context.Context) bool {
@@ -83,8 +83,8 @@ func (k *keeper) renew(ctx context.Context) error {
 // checkLease returns an error unless the claim is that of this session for some time to
 // come. A process that was stopped finds out so before it stores a chunk, without a
 // request if it was not.
-func (s *session) checkLease(ctx context.Context) error {
-	k := s.keeper
+func (h *hold) checkLease(ctx context.Context) error {
+	k := h.keeper
 	if k == nil {
 		return nil
 	}
@@ -127,29 +127,29 @@ func (k *keeper) end(ctx context.Context) *lineage.Claim {
 }
 
 // startRenewing renews the claim of the session until [session.stopRenewing] is called.
-func (s *session) startRenewing(ctx context.Context) {
-	c := s.claim
-	s.stopRenewing(ctx) // of an earlier one
-	s.claim, s.keeper = c, s.keepRenewing(ctx, c)
+func (h *hold) startRenewing(ctx context.Context) {
+	c := h.claim
+	h.stopRenewing(ctx) // of an earlier one
+	h.claim, h.keeper = c, h.keepRenewing(ctx, c)
 }
 
 // stopRenewing ends the renewals. After it, s.claim has the version that is stored.
-func (s *session) stopRenewing(ctx context.Context) {
-	if s.keeper != nil {
-		s.claim, s.keeper = s.keeper.end(ctx), nil
+func (h *hold) stopRenewing(ctx context.Context) {
+	if h.keeper != nil {
+		h.claim, h.keeper = h.keeper.end(ctx), nil
 	}
 }
 
 // drop deletes the claim of the session.
-func (s *session) drop(ctx context.Context) error {
-	s.stopRenewing(ctx)
-	return s.location.Drop(ctx, s.claim)
+func (h *hold) drop(ctx context.Context) error {
+	h.stopRenewing(ctx)
+	return h.at.Drop(ctx, h.claim)
 }
 
 // whileRenewing calls do, and renews a claim meanwhile. Afterwards the claim has the
 // version that is stored.
-func (s *session) whileRenewing(ctx context.Context, c *lineage.Claim, do func() error) error {
-	k := s.keepRenewing(ctx, c)
+func (h *hold) whileRenewing(ctx context.Context, c *lineage.Claim, do func() error) error {
+	k := h.keepRenewing(ctx, c)
 	err := do()
 	if k != nil {
 		*c = *k.end(ctx)
@@ -159,64 +159,64 @@ func (s *session) whileRenewing(ctx context.Context, c *lineage.Claim, do func()
 
 // claimed returns the claim on the array, or nil. If only its lease tells whether its
 // process still runs, it looks at that. print is the fingerprint of the request.
-func (s *session) claimed(ctx context.Context, print string) (*lineage.Claim, error) {
-	c, err := s.location.Claim(ctx)
-	if err != nil || c == nil || s.locked || s.opt.TakeOver || c.IsOwn() && c.Fingerprint == print {
+func (h *hold) claimed(ctx context.Context, print string) (*lineage.Claim, error) {
+	c, err := h.at.Claim(ctx)
+	if err != nil || c == nil || h.locked || h.takeOver || c.IsOwn() && c.Fingerprint == print {
 		return c, err
 	}
-	return c, s.location.ReadLease(ctx, c)
+	return c, h.at.ReadLease(ctx, c)
 }
 
 // takeOver makes this process the holder of a claim that it resumes.
 func (s *session) takeOver(ctx context.Context, c *lineage.Claim) error {
-	s.claim = c
-	if !s.needsLease(c) {
+	s.hold.claim = c
+	if !s.hold.needsLease(c) {
 		return nil
 	}
 	ours := *c
-	s.sign(&ours, c.Operation)
+	s.hold.sign(&ours, c.Operation)
 	// On the condition that the claim has not changed: of several processes that see the
 	// lease lapse, one gets it.
-	if err := s.location.Replace(ctx, c, &ours, s.core.Node.Durability); err != nil {
+	if err := s.hold.at.Replace(ctx, c, &ours, s.hold.durability); err != nil {
 		return err
 	}
-	s.claim = &ours
+	s.hold.claim = &ours
 	// A new array has no document that its former holder could publish on.
 	if !c.IsOwn() && s.destination == nil {
-		if err := s.disturbDocument(ctx); err != nil {
+		if err := s.array.disturb(ctx); err != nil {
 			return err
 		}
 	}
-	s.startRenewing(ctx)
+	s.hold.startRenewing(ctx)
 	return nil
 }
 
 // needsLease reports whether a claim of this session needs a lease.
-func (s *session) needsLease(c *lineage.Claim) bool {
-	_, locks := store.As[store.Locker](s.location.Store)
+func (h *hold) needsLease(c *lineage.Claim) bool {
+	_, locks := store.As[store.Locker](h.at.Store)
 	return !locks && !c.Shared
 }
 
 // sign names this process as the holder of a claim.
-func (s *session) sign(c *lineage.Claim, operation string) {
+func (h *hold) sign(c *lineage.Claim, operation string) {
 	c.By = holder(operation)
-	if s.needsLease(c) {
+	if h.needsLease(c) {
 		c.Holder, c.Lease = newID(), lease.Usual
 	}
 }
 
-// disturbDocument changes the document, after a claim was taken over. Its holder may
+// disturb changes the document, after a claim was taken over. Its holder may
 // have been stopped after it had looked at the claim for the last time, and before it
 // published: then it looks again.
-func (s *session) disturbDocument(ctx context.Context) error {
+func (a *subject) disturb(ctx context.Context) error {
 	for range mostRounds {
-		now, err := s.Fresh(ctx)
+		now, err := a.fresh(ctx)
 		if err == nil {
-			err = publish.Disturb(ctx, s.core.Node.Node, now.Version)
+			err = publish.Disturb(ctx, a.core.Node.Node, now.Version)
 		}
 		switch {
 		case errors.Is(err, publish.ErrPending): // its transaction is decided now
-			if err := s.core.FinishOthers(ctx); err != nil {
+			if err := a.core.FinishOthers(ctx); err != nil {
 				return err
 			}
 		// Another writer has changed the document, or there is no other one.

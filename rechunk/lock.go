@@ -25,24 +25,24 @@ const patience = time.Second
 
 // exclusively calls do while no other process stages chunks of the array. A slow process
 // that staged after another one has published would overwrite chunks of the new grid.
-func (s *session) exclusively(ctx context.Context, do func(context.Context) error) error {
-	leave, err := enter(s.location, true)
+func (h *hold) exclusively(ctx context.Context, do func(context.Context) error) error {
+	leave, err := enter(h.at, true)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	unlock, locked, err := lockDir(ctx, s.location.Store, s.location.Path.MustKey(lockName), patience)
+	unlock, locked, err := lockDir(ctx, h.at.Store, h.at.Path.MustKey(lockName), patience)
 	if err != nil {
 		return err
 	}
-	s.locked = locked
-	reopen, err := s.closeShares(ctx)
+	h.locked = locked
+	reopen, err := h.closeShares(ctx)
 	if err == nil {
 		err = errors.Join(do(ctx), reopen())
 	}
 	// Before the lock is free: the next process may take the claim over, and no late
 	// renewal may meet it.
-	s.stopRenewing(ctx)
+	h.stopRenewing(ctx)
 	return errors.Join(err, unlock())
 }
 
@@ -177,11 +177,11 @@ const joinTime = 10 * time.Second
 // join begins a share of the tasks: others may execute shares too, but none may publish,
 // until leave has returned nil.
 func (s *session) join(ctx context.Context) (leave func() error, err error) {
-	exit, err := enter(s.location, false)
+	exit, err := enter(s.hold.at, false)
 	if err != nil {
 		return nil, err
 	}
-	s.shared = true
+	s.hold.shared = true
 	end, err := s.joinLocked(ctx)
 	if err != nil {
 		exit()
@@ -201,29 +201,29 @@ func (s *session) join(ctx context.Context) (leave func() error, err error) {
 }
 
 func (s *session) joinLocked(ctx context.Context) (leave func() error, err error) {
-	unlock, locked, err := lockDir(ctx, s.location.Store, s.location.Path.MustKey(lockName), joinTime)
+	unlock, locked, err := lockDir(ctx, s.hold.at.Store, s.hold.at.Path.MustKey(lockName), joinTime)
 	if err != nil {
 		return nil, err
 	}
-	s.locked = locked
+	s.hold.locked = locked
 	// The lock is held only while the claim is made or found. Then shares run beside each
 	// other, each with a lock of its own.
 	defer func() { err = errors.Join(err, unlock()) }()
-	old, err := s.Fresh(ctx)
+	old, err := s.array.fresh(ctx)
 	if err == nil {
 		err = s.prepare(ctx, old)
 	}
 	if err != nil {
 		return nil, err
 	}
-	key := s.sharesDir().MustKey(newID() + "/" + shareName)
-	release, _, err := lockDir(ctx, s.location.Store, key, -1)
+	key := s.hold.sharesDir().MustKey(newID() + "/" + shareName)
+	release, _, err := lockDir(ctx, s.hold.at.Store, key, -1)
 	if err != nil {
 		return nil, err
 	}
 	released := false
 	leave = func() error { // may be repeated after an error
-		if _, err := store.Write(store.Finishing(ctx), s.location.Store, store.Delete(key), store.Sync); err != nil || released {
+		if _, err := store.Write(store.Finishing(ctx), s.hold.at.Store, store.Delete(key), store.Sync); err != nil || released {
 			return err
 		}
 		released = true
@@ -232,11 +232,11 @@ func (s *session) joinLocked(ctx context.Context) (leave func() error, err error
 	// In a store without locks, a publisher closes the claim first and looks for shares
 	// afterwards. Here the share is stored first and the claim is read afterwards, so at
 	// least one of the two processes sees the other.
-	if err := putHolder(ctx, s.location.Store, key); err != nil {
+	if err := putHolder(ctx, s.hold.at.Store, key); err != nil {
 		return nil, errors.Join(err, leave())
 	}
-	c, err := s.location.Claim(ctx)
-	if err == nil && (c == nil || c.ID != s.claim.ID || c.Closed) {
+	c, err := s.hold.at.Claim(ctx)
+	if err == nil && (c == nil || c.ID != s.hold.claim.ID || c.Closed) {
 		err = fmt.Errorf("%w: it is being published", ErrClaimed)
 	}
 	if err != nil {
@@ -249,65 +249,65 @@ func (s *session) joinLocked(ctx context.Context) (leave func() error, err error
 const shareName = "share.json"
 
 // sharesDir is the directory of the processes that execute shares.
-func (s *session) sharesDir() store.Path {
-	return recordsOf(s.location, s.claim.ID).MustKey("shares/-").Dir()
+func (h *hold) sharesDir() store.Path {
+	return recordsOf(h.at, h.claim.ID).MustKey("shares/-").Dir()
 }
 
 // closeShares makes sure that no process executes a share, and that none begins one until
 // reopen is called. The caller holds the lock of staging.
-func (s *session) closeShares(ctx context.Context) (reopen func() error, err error) {
+func (h *hold) closeShares(ctx context.Context) (reopen func() error, err error) {
 	nothing := func() error { return nil }
-	c, err := s.location.Claim(ctx)
+	c, err := h.at.Claim(ctx)
 	if err != nil || c == nil || !c.Shared {
 		return nothing, err
 	}
-	_, locks := store.As[store.Locker](s.location.Store)
-	if c.Closed && !locks && !s.opt.TakeOver && !c.IsOwn() {
+	_, locks := store.As[store.Locker](h.at.Store)
+	if c.Closed && !locks && !h.takeOver && !c.IsOwn() {
 		return nil, fmt.Errorf("%w: %v, which may still publish it (if it does not: "+remedy.TakeOver+")", ErrClaimed, c.Text())
 	}
 	closed := *c
 	closed.Closed, closed.By = true, holder(c.Operation)
-	if err := s.location.Replace(ctx, c, &closed, s.core.Node.Durability); err != nil {
+	if err := h.at.Replace(ctx, c, &closed, h.durability); err != nil {
 		return nil, err
 	}
-	reopen = func() error { return s.reopen(store.Finishing(ctx), closed.ID) }
-	s.claim = &closed
-	if err := s.checkNoShares(ctx); err != nil {
+	reopen = func() error { return h.reopen(store.Finishing(ctx), closed.ID) }
+	h.claim = &closed
+	if err := h.checkNoShares(ctx); err != nil {
 		return nil, errors.Join(err, reopen())
 	}
 	return reopen, nil
 }
 
 // reopen permits shares again, unless the rechunk was published.
-func (s *session) reopen(ctx context.Context, id string) error {
-	c, err := s.location.Claim(ctx)
+func (h *hold) reopen(ctx context.Context, id string) error {
+	c, err := h.at.Claim(ctx)
 	if err != nil || c == nil || c.ID != id {
 		return err
 	}
 	open := *c
 	open.Closed = false
-	return s.location.Replace(ctx, c, &open, s.core.Node.Durability)
+	return h.at.Replace(ctx, c, &open, h.durability)
 }
 
 // checkNoShares returns an error if a process executes a share. It deletes the values
 // that crashed processes have left.
-func (s *session) checkNoShares(ctx context.Context) error {
-	dir := s.sharesDir()
-	names, err := namesIn(ctx, s.location.Store, dir, store.Deep)
+func (h *hold) checkNoShares(ctx context.Context) error {
+	dir := h.sharesDir()
+	names, err := namesIn(ctx, h.at.Store, dir, store.Deep)
 	if err != nil {
 		return err
 	}
-	_, locks := store.As[store.Locker](s.location.Store)
+	_, locks := store.As[store.Locker](h.at.Store)
 	for _, name := range names {
 		if !strings.HasSuffix(name, "/"+shareName) {
 			continue
 		}
 		key := dir.MustKey(name)
 		// Shares have no lease, so only a lock or the caller can tell that one has ended.
-		if !locks && !s.opt.TakeOver {
-			return fmt.Errorf("%w: %s, which may still execute a share (if it does not: "+remedy.TakeOver+")", ErrClaimed, s.holderText(ctx, key))
+		if !locks && !h.takeOver {
+			return fmt.Errorf("%w: %s, which may still execute a share (if it does not: "+remedy.TakeOver+")", ErrClaimed, h.holderText(ctx, key))
 		}
-		if err := s.removeShare(ctx, key, locks); err != nil {
+		if err := h.removeShare(ctx, key, locks); err != nil {
 			return err
 		}
 	}
@@ -316,27 +316,27 @@ func (s *session) checkNoShares(ctx context.Context) error {
 
 // removeShare deletes the value of a process that executed a share and crashed. It
 // returns an error if that process still runs.
-func (s *session) removeShare(ctx context.Context, key store.Key, locks bool) error {
+func (h *hold) removeShare(ctx context.Context, key store.Key, locks bool) error {
 	unlock := func() error { return nil }
 	if locks {
 		var err error
-		switch unlock, _, err = tryLock(ctx, s.location.Store, key, -1); {
+		switch unlock, _, err = tryLock(ctx, h.at.Store, key, -1); {
 		case errors.Is(err, fs.ErrNotExist): // it has ended
 			return nil
 		case errors.Is(err, ErrClaimed):
-			return fmt.Errorf("%w: %s executes a share", ErrClaimed, s.holderText(ctx, key))
+			return fmt.Errorf("%w: %s executes a share", ErrClaimed, h.holderText(ctx, key))
 		case err != nil:
 			return err
 		}
 	}
-	_, err := store.Write(ctx, s.location.Store, store.Delete(key), store.Sync)
+	_, err := store.Write(ctx, h.at.Store, store.Delete(key), store.Sync)
 	return errors.Join(err, unlock())
 }
 
 // holderText says who stored a value of [putHolder].
-func (s *session) holderText(ctx context.Context, key store.Key) string {
+func (h *hold) holderText(ctx context.Context, key store.Key) string {
 	var by store.Holder
-	data, _, err := s.location.Store.Get(ctx, key, store.Request{Limit: 1 << 16}, nil)
+	data, _, err := h.at.Store.Get(ctx, key, store.Request{Limit: 1 << 16}, nil)
 	if err != nil || json.Unmarshal(data, &by) != nil || by.PID == 0 {
 		return "another process"
 	}

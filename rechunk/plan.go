@@ -131,10 +131,10 @@ type PlanStage struct {
 func NewPlan(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Plan, error) {
 	s, err := newSession(a, r, opt)
 	if err != nil {
-		return nil, s.Fail(operationOf(r), err)
+		return nil, s.array.fail(operationOf(r), err)
 	}
 	p, err := s.plan(ctx)
-	return p, s.Fail(operationOf(r), err)
+	return p, s.array.fail(operationOf(r), err)
 }
 
 // Needed reports whether a rechunk would change an array. It reads the document and
@@ -143,32 +143,32 @@ func NewPlan(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Plan
 func Needed(ctx context.Context, a *zarr.Array, r Request, opt *Options) (bool, error) {
 	s, err := newSession(a, r, opt)
 	if err != nil || s.destination != nil {
-		return true, s.Fail(operationOf(r), err)
+		return true, s.array.fail(operationOf(r), err)
 	}
-	old, err := s.Fresh(ctx)
+	old, err := s.array.fresh(ctx)
 	if err != nil {
-		return true, s.Fail(operationOf(r), err)
+		return true, s.array.fail(operationOf(r), err)
 	}
 	t, err := s.target(old)
-	return t != nil, s.Fail(operationOf(r), err)
+	return t != nil, s.array.fail(operationOf(r), err)
 }
 
 func (s *session) plan(ctx context.Context) (*Plan, error) {
-	old, err := s.Fresh(ctx)
+	old, err := s.array.fresh(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.identify(ctx); err != nil {
+	if err := s.array.identify(ctx); err != nil {
 		return nil, err
 	}
-	p := &Plan{Request: singleRequest(s.request), Operation: s.request.operation(), Grid: old.Grid, Strategy: strategyMetadata, Guarantee: guaranteeAtomic, Space: Space{Free: -1}}
-	if p.Fingerprint, err = s.fingerprint(); err != nil {
+	p := &Plan{Request: singleRequest(s.array.request), Operation: s.array.request.operation(), Grid: old.Grid, Strategy: strategyMetadata, Guarantee: guaranteeAtomic, Space: Space{Free: -1}}
+	if p.Fingerprint, err = s.array.fingerprint(); err != nil {
 		return nil, err
 	}
-	if err := s.checkUnmoved(ctx); err != nil {
+	if err := s.array.checkUnmoved(ctx); err != nil {
 		return nil, err
 	}
-	if p.State, err = s.planState(ctx, old); err != nil {
+	if p.State, err = s.array.planState(ctx, old); err != nil {
 		return nil, err
 	}
 	if s.destination != nil {
@@ -211,12 +211,12 @@ func (s *session) predict(ctx context.Context, old *snapshot.Array, w *work, p *
 		return err
 	}
 	// This claim is not stored. It only names the scratch.
-	s.claim = &lineage.Claim{ID: newID(), Keys: keys}
+	s.hold.claim = &lineage.Claim{ID: newID(), Keys: keys}
 	plan, err := w.layout()
 	if err != nil {
 		return err
 	}
-	if w.session.serial { // as in layout
+	if w.session.ledger.serial { // as in layout
 		size := int64(w.job.Target.Engine.Size)
 		p.Memory = max(p.Memory, product(2, max(largestChunk(w.job.SourceUnits(), size), largestChunk(w.job.Target.Grid, size))))
 	}
@@ -230,7 +230,7 @@ func (s *session) predict(ctx context.Context, old *snapshot.Array, w *work, p *
 	p.Sources, p.BytesStored = int64(w.sources.Len()), w.sources.Bytes
 	p.Dropped, p.BytesDropped = w.job.Unused(w.sources)
 	if s.destination == nil {
-		p.Links = store.Can(s.location.Store, store.OpClone)
+		p.Links = store.Can(s.hold.at.Store, store.OpClone)
 	}
 	if err := w.predictStages(p, plan); err != nil {
 		return err
@@ -343,7 +343,7 @@ func (s *session) space(source *snapshot.Array, p *Plan) Space {
 		copied, certain = min(copied, p.BytesStored), 0
 	}
 	took := Space{Likely: p.BytesScratch + copied + encodedBytes(source, p), Free: -1}
-	room, err := store.DirectoriesOf(s.location.Store).Room(s.location.Path)
+	room, err := store.DirectoriesOf(s.hold.at.Store).Room(s.hold.at.Path)
 	if err != nil {
 		return took
 	}
@@ -387,12 +387,12 @@ func (s Space) err(p *Plan, into bool) error {
 // checkSpace returns an error if the store has too little room for what is to be staged.
 // It checks nothing if the store does not tell its room, or if a rechunk has begun.
 func (s *session) checkSpace(ctx context.Context, old *snapshot.Array, w *work, plan *blocks.Plan) error {
-	room, err := store.DirectoriesOf(s.location.Store).Room(s.location.Path)
+	room, err := store.DirectoriesOf(s.hold.at.Store).Room(s.hold.at.Path)
 	if err != nil || !room.Plain {
 		return nil
 	}
 	// A rechunk that has begun has stored a part of what it needs.
-	claimed, err := s.location.Claimed(ctx)
+	claimed, err := s.hold.at.Claimed(ctx)
 	if claimed || err != nil {
 		return err
 	}
@@ -400,7 +400,7 @@ func (s *session) checkSpace(ctx context.Context, old *snapshot.Array, w *work, 
 	if most := product(logicalBytes(w.job.Source), int64(len(plan.Stages))+1); room.Free > most {
 		return nil
 	}
-	defer func() { s.claim = nil }() // predict takes one for the names of scratch
+	defer func() { s.hold.claim = nil }() // predict takes one for the names of scratch
 	p := new(Plan)
 	if err := s.predict(ctx, old, w, p); err != nil {
 		return err
@@ -431,14 +431,14 @@ type State struct {
 func (p State) Changes(ctx context.Context, a *zarr.Array, fingerprint string, opt *Options) (string, error) {
 	s, err := newSession(a, Rechunking{}, opt)
 	if err != nil {
-		return "", s.Fail("compare", err)
+		return "", s.array.fail("compare", err)
 	}
 	text, err := s.changes(ctx, p, fingerprint)
-	return text, s.Fail("compare", err)
+	return text, s.array.fail("compare", err)
 }
 
 func (s *session) changes(ctx context.Context, was State, fingerprint string) (string, error) {
-	old, err := s.Fresh(ctx)
+	old, err := s.array.fresh(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -446,14 +446,14 @@ func (s *session) changes(ctx context.Context, was State, fingerprint string) (s
 	if err != nil {
 		return "", err
 	}
-	c, err := s.location.Claim(ctx)
+	c, err := s.hold.at.Claim(ctx)
 	if err != nil {
 		return "", err
 	}
 	begun := c != nil && c.Fingerprint == fingerprint
 	// Once the plan has begun, its claim keeps other rechunks from moving planes.
 	if was.Moved != nil && !begun {
-		if moved, err := s.lastMove(ctx, old); err != nil || moved != *was.Moved {
+		if moved, err := s.array.lastMove(ctx, old); err != nil || moved != *was.Moved {
 			return "", cmp.Or(err, errMoved)
 		}
 	}
@@ -474,20 +474,20 @@ func (s *session) changes(ctx context.Context, was State, fingerprint string) (s
 }
 
 // planState returns the state without chunks, for a plan.
-func (s *session) planState(ctx context.Context, old *snapshot.Array) (State, error) {
+func (a *subject) planState(ctx context.Context, old *snapshot.Array) (State, error) {
 	p, err := stateOf(old)
-	if k, is := singleRequest(s.request).(Rechunking); err != nil || !s.movesPlanes() && (!is || k.Region == nil) {
+	if k, is := singleRequest(a.request).(Rechunking); err != nil || !a.movesPlanes() && (!is || k.Region == nil) {
 		return p, err
 	}
-	moved, err := s.lastMove(ctx, old)
+	moved, err := a.lastMove(ctx, old)
 	p.Moved = &moved
 	return p, err
 }
 
 // lastMove returns the ID of the last rechunk that has moved planes of the array, or
 // "".
-func (s *session) lastMove(ctx context.Context, old *snapshot.Array) (string, error) {
-	return lineage.Array{Store: s.core.Node.Store, Path: s.core.Node.Path, Limits: s.core.Node.Limits}.LastMove(ctx, old.Doc)
+func (a *subject) lastMove(ctx context.Context, old *snapshot.Array) (string, error) {
+	return lineage.Array{Store: a.core.Node.Store, Path: a.core.Node.Path, Limits: a.core.Node.Limits}.LastMove(ctx, old.Doc)
 }
 
 // errMoved is the conflict of a plan whose planes have other indices by now.

@@ -31,29 +31,29 @@ type planeMover interface {
 }
 
 // movesPlanes reports whether the request moves planes.
-func (s *session) movesPlanes() bool {
-	_, is := singleRequest(s.request).(planeMover)
+func (a *subject) movesPlanes() bool {
+	_, is := singleRequest(a.request).(planeMover)
 	return is
 }
 
 // identify finds out what a request that moves planes is about. It also completes a
 // transaction that a crashed writer has left, because that tells whether the request was
 // done already.
-func (s *session) identify(ctx context.Context) error {
-	if !s.movesPlanes() {
+func (a *subject) identify(ctx context.Context) error {
+	if !a.movesPlanes() {
 		return nil
 	}
 	// A plan may be made of an array that is not open for writing.
-	if s.core.Writable() == nil {
-		if err := s.core.FinishOthers(ctx); err != nil {
+	if a.core.Writable() == nil {
+		if err := a.core.FinishOthers(ctx); err != nil {
 			return err
 		}
 	}
-	r, is := s.request.(Insertion)
+	r, is := a.request.(Insertion)
 	if !is || r.Identity != "" {
 		return nil
 	}
-	old, err := s.Fresh(ctx)
+	old, err := a.fresh(ctx)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (s *session) identify(ctx context.Context) error {
 	} else {
 		r.Identity, err = identityOf(ctx, r.From, int64(old.Engine.Size))
 	}
-	s.request = r
+	a.request = r
 	return err
 }
 
@@ -114,17 +114,17 @@ var errShort error = final("the array has become too short meanwhile; give this 
 
 // checkUnmoved returns an error if planes have moved since the array was opened, and
 // with them those that the request means.
-func (s *session) checkUnmoved(ctx context.Context) error {
-	if !s.movesPlanes() {
+func (a *subject) checkUnmoved(ctx context.Context) error {
+	if !a.movesPlanes() {
 		return nil
 	}
-	_, err := s.core.Unmoved(ctx)
+	_, err := a.core.Unmoved(ctx)
 	return err
 }
 
 // confirmPlanes is unmoved once the array is claimed. From then on planes cannot move.
 func (s *session) confirmPlanes(ctx context.Context) error {
-	err := s.checkUnmoved(ctx)
+	err := s.array.checkUnmoved(ctx)
 	if err != nil {
 		err = errors.Join(err, s.releaseUnstaged(ctx))
 	}
@@ -134,7 +134,7 @@ func (s *session) confirmPlanes(ctx context.Context) error {
 // checkExpected returns an error if the array has another extent than the request
 // expects. A request that is resumed has begun when it had that extent.
 func (s *session) checkExpected(ctx context.Context, old *snapshot.Array) error {
-	m, is := singleRequest(s.request).(planeMover)
+	m, is := singleRequest(s.array.request).(planeMover)
 	if !is {
 		return nil
 	}
@@ -154,19 +154,19 @@ var errUnexpected error = final("the axis is not as expected")
 
 // releaseUnstaged drops the claim if nothing is staged.
 func (s *session) releaseUnstaged(ctx context.Context) error {
-	if s.claim == nil || s.records != nil {
+	if s.hold.claim == nil || s.ledger.records != nil {
 		return nil
 	}
-	return s.drop(ctx)
+	return s.hold.drop(ctx)
 }
 
 // target returns what the request makes of the array. If that was possible when the array
 // was claimed and is not now, the error is a conflict.
 func (s *session) target(old *snapshot.Array) (*target, error) {
-	t, err := s.request.target(old)
+	t, err := s.array.request.target(old)
 	// Publishing tries again on some conflicts. This one is final: the array stays too
 	// short.
-	if s.claim != nil && errors.As(err, new(noPlanes)) {
+	if s.hold.claim != nil && errors.As(err, new(noPlanes)) {
 		err = fmt.Errorf("%w: %v", errShort, err)
 	}
 	return t, err
@@ -176,24 +176,24 @@ func (s *session) target(old *snapshot.Array) (*target, error) {
 // it had published the array. If its request was this one, and moves planes, wasDone
 // reports that nothing is left to do: to do it again would move other planes.
 func (s *session) concludeEarlier(ctx context.Context, old *snapshot.Array) (done bool, err error) {
-	if s.movesPlanes() {
+	if s.array.movesPlanes() {
 		if done, err = s.publishedEarlier(ctx, old); err != nil {
 			return false, err
 		}
 	}
-	s.report.Changed = done
-	return done, s.completePublished(ctx, old)
+	s.ledger.report.Changed = done
+	return done, s.hold.completePublished(ctx, old)
 }
 
 // publishedEarlier reports whether a process has published this request and has not
 // taken the steps after that.
 func (s *session) publishedEarlier(ctx context.Context, old *snapshot.Array) (bool, error) {
-	print, err := s.fingerprint()
+	print, err := s.array.fingerprint()
 	if err != nil {
 		return false, err
 	}
-	c, err := s.claimed(ctx, print)
-	return err == nil && c != nil && c.Fingerprint == print && sameKeys(c.Keys, old.Engine.Keys, old.Grid.Rank()) && s.mayResume(c), err
+	c, err := s.hold.claimed(ctx, print)
+	return err == nil && c != nil && c.Fingerprint == print && sameKeys(c.Keys, old.Engine.Keys, old.Grid.Rank()) && s.hold.mayResume(c), err
 }
 
 // checkAxis returns an error if the array has no such axis.

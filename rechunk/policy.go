@@ -86,15 +86,15 @@ func (p *policies) edit(attributes []byte) (edited []byte, note string, err erro
 }
 
 // policies returns what becomes of the stored policy by this rechunk.
-func (s *session) policies(was, is *snapshot.Array) (*policies, error) {
+func (a *subject) policies(was, is *snapshot.Array) (*policies, error) {
 	p := &policies{before: was, after: is, keepsCuts: true}
-	if r, ok := singleRequest(s.request).(shifter); ok {
+	if r, ok := singleRequest(a.request).(shifter); ok {
 		var err error
 		if p.shift, err = r.shift(was); err != nil {
 			return nil, err
 		}
 	}
-	switch r := singleRequest(s.request).(type) {
+	switch r := singleRequest(a.request).(type) {
 	case Regularization:
 		p.keepsCuts = false
 	case Rechunking:
@@ -117,10 +117,10 @@ func (p *policies) fitPolicy() (note string, err error) {
 // attributes have a document of their own. It comes before the new grid. If that is not
 // published, nothing is lost: no array of format 2 can follow such a policy.
 func (s *session) fitAttributes(ctx context.Context) error {
-	if s.core.Node.Format() != 2 || s.destination != nil {
+	if s.array.core.Node.Format() != 2 || s.destination != nil {
 		return nil
 	}
-	old, err := s.Fresh(ctx)
+	old, err := s.array.fresh(ctx)
 	if err != nil {
 		return err
 	}
@@ -136,9 +136,9 @@ func (w *work) fitAttributes(ctx context.Context) error {
 	if w.policy == "" || w.planned.Doc.Format() != 2 || w.session.destination != nil {
 		return nil
 	}
-	w.session.report.Policy = w.policy
-	return w.session.core.UpdateAttributesV2(ctx, func(object []byte) ([]byte, error) {
-		p, err := w.session.policies(w.old, w.planned)
+	w.session.ledger.report.Policy = w.policy
+	return w.session.array.core.UpdateAttributesV2(ctx, func(object []byte) ([]byte, error) {
+		p, err := w.session.array.policies(w.old, w.planned)
 		if err != nil {
 			return nil, err
 		}

@@ -18,15 +18,15 @@ import (
 
 // completePublished takes the steps that a process has not taken because it crashed after
 // it had published: it begins the grace, and drops the claim.
-func (s *session) completePublished(ctx context.Context, old *snapshot.Array) error {
-	c, err := s.claimed(ctx, "")
+func (h *hold) completePublished(ctx context.Context, old *snapshot.Array) error {
+	c, err := h.claimed(ctx, "")
 	if err != nil || c == nil || !sameKeys(c.Keys, old.Engine.Keys, old.Grid.Rank()) {
 		return err
 	}
-	if !s.mayResume(c) {
+	if !h.mayResume(c) {
 		return nil // its process may still run, and will do it
 	}
-	records, err := s.location.Records(ctx)
+	records, err := h.at.Records(ctx)
 	if err != nil {
 		return err
 	}
@@ -39,15 +39,15 @@ func (s *session) completePublished(ctx context.Context, old *snapshot.Array) er
 		}
 		// Vacuum deletes a superseded grid only after its grace, which must not begin
 		// before the publication.
-		if err := s.location.BeginGrace(ctx, r, s.core.Node.Durability); err != nil {
+		if err := h.at.BeginGrace(ctx, r, h.durability); err != nil {
 			return err
 		}
 	}
 	// The claim tells that this request was done, so it goes last.
-	if err := removeOwn(ctx, s.location, c.ID); err != nil {
+	if err := removeOwn(ctx, h.at, c.ID); err != nil {
 		return err
 	}
-	return s.location.Drop(ctx, c)
+	return h.at.Drop(ctx, c)
 }
 
 // relabel changes only the document, if the stored chunks fit the new grid already. It
@@ -67,23 +67,23 @@ func (s *session) relabel(ctx context.Context, old *snapshot.Array) (done bool, 
 	if err := w.fitAttributes(ctx); err != nil {
 		return false, err
 	}
-	lock, err := s.core.Lock().Exclude(ctx)
+	lock, err := s.array.core.Lock().Exclude(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer lock.Release()
 	// Another writer may have published since: under the lock the chunks need not fit any
 	// more. Then the rechunk is staged as usual.
-	err = s.core.UpdateAs(ctx, s.core.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+	err = s.array.core.UpdateAs(ctx, s.array.core.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 		w, err := fits(old)
 		if done = w != nil; err != nil || w == nil {
 			return nil, nil, err
 		}
 		raw, err := w.document()
-		s.report.Policy = w.policy
+		s.ledger.report.Policy = w.policy
 		return &publish.Change{Document: raw}, w.planned, err
 	})
-	s.report.Changed = done && err == nil
+	s.ledger.report.Changed = done && err == nil
 	return done, err
 }
 
@@ -93,10 +93,10 @@ var errAgain = fmt.Errorf("%w: chunks were written meanwhile", zarr.ErrConflict)
 // errLost is the error of a rechunk whose claim is gone.
 var errLost error = final("another process has given this rechunk up")
 
-// checkClaim returns an error if the claim is not that of this session any more.
-func (s *session) checkClaim(ctx context.Context) error {
-	c, err := s.location.Claim(ctx)
-	if err == nil && (c == nil || !c.SameHolder(s.claim)) {
+// check returns an error if the claim is not that of this session any more.
+func (h *hold) check(ctx context.Context) error {
+	c, err := h.at.Claim(ctx)
+	if err == nil && (c == nil || !c.SameHolder(h.claim)) {
 		err = errLost
 	}
 	return err
@@ -107,12 +107,12 @@ func (s *session) publish(ctx context.Context) error {
 	if err := s.fitAttributes(ctx); err != nil {
 		return err
 	}
-	lock, err := s.core.Lock().Exclude(ctx)
+	lock, err := s.array.core.Lock().Exclude(ctx)
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
-	if err := s.core.UpdateAs(ctx, s.core.Node.Node, s.publication); err != nil {
+	if err := s.array.core.UpdateAs(ctx, s.array.core.Node.Node, s.publication); err != nil {
 		return err
 	}
 	if err := s.checkNotLost(ctx); err != nil {
@@ -124,15 +124,15 @@ func (s *session) publish(ctx context.Context) error {
 // checkNotLost returns an error if this rechunk has published nothing because another
 // process has given it up and published a grid that needs no change by this request.
 func (s *session) checkNotLost(ctx context.Context) error {
-	if s.lineage != nil {
+	if s.record != nil {
 		return nil
 	}
-	return s.checkClaim(ctx)
+	return s.hold.check(ctx)
 }
 
 // publication returns the change that publishes the new document.
 func (s *session) publication(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
-	s.lineage = nil // the record of an attempt that was not published
+	s.record = nil // the record of an attempt that was not published
 	w, err := s.work(old)
 	if err != nil || w == nil {
 		return nil, nil, err
@@ -141,9 +141,9 @@ func (s *session) publication(old *snapshot.Array) (*publish.Change, *snapshot.A
 	if err != nil {
 		return nil, nil, err
 	}
-	s.report.Policy = cmp.Or(s.report.Policy, w.policy)
+	s.ledger.report.Policy = cmp.Or(s.ledger.report.Policy, w.policy)
 	// Arrays of this process that were opened before refuse indices of the old planes.
-	if w.session.movesPlanes() {
+	if w.session.array.movesPlanes() {
 		w.planned.Numbering = new(snapshot.Numbering)
 	}
 	stage := func(ctx context.Context, _ store.Batch) error { return w.settle(ctx, old.Doc) }
@@ -160,7 +160,7 @@ const fewStale = 64
 func (w *work) settle(ctx context.Context, old *metadata.Array) error {
 	// Another process may have taken the claim, to resume or to abandon it. After the
 	// warning, it cannot do so unnoticed: it changes the document, too.
-	if err := w.session.checkClaim(ctx); err != nil {
+	if err := w.session.hold.check(ctx); err != nil {
 		return err
 	}
 	for range mostRounds {
@@ -174,13 +174,13 @@ func (w *work) settle(ctx context.Context, old *metadata.Array) error {
 		// Writers wait for the lock. Leave it to stage many chunks, but not for ever:
 		// with writers that change more chunks than a round stages, only the lock ends
 		// it.
-		if len(stale) > fewStale && w.session.report.Again < mostRounds/2 {
+		if len(stale) > fewStale && w.session.ledger.report.Again < mostRounds/2 {
 			return errAgain
 		}
 		if len(stale) == 0 {
 			// Listing and staging took time. A process that was stopped meanwhile must
 			// not delete chunks of the one that has taken its claim over.
-			if err := w.session.checkLease(ctx); err != nil {
+			if err := w.session.hold.checkLease(ctx); err != nil {
 				return err
 			}
 			if err := w.clear(ctx); err != nil {
@@ -199,7 +199,7 @@ func (w *work) settle(ctx context.Context, old *metadata.Array) error {
 
 // clear deletes staged chunks that have only fill values by now, or lie beyond the grid.
 func (w *work) clear(ctx context.Context) error {
-	return publish.Batch(ctx, w.session.location.Store, w.session.core.Node.Durability, func(ctx context.Context, b store.Batch) error {
+	return publish.Batch(ctx, w.session.hold.at.Store, w.session.array.core.Node.Durability, func(ctx context.Context, b store.Batch) error {
 		for index := range w.job.Surplus(w.wanted, w.targets) {
 			if _, err := b.Write(ctx, store.Delete(w.job.Target.Engine.Key(index))); err != nil {
 				return err
@@ -219,37 +219,37 @@ func (w *work) clear(ctx context.Context) error {
 func (w *work) putLineage(ctx context.Context, old *metadata.Array) error {
 	// Each attempt has a record, also those of a crashed process whose work this one has
 	// resumed. A record is found by its document, and those were never published.
-	if err := w.session.forgetAttempts(ctx); err != nil {
+	if err := w.session.hold.forgetAttempts(ctx); err != nil {
 		return err
 	}
-	r, err := lineage.NewRecord(w.session.claim.ID, w.session.claim.Operation, old, w.planned.Doc, w.session.core.Node.Limits)
+	w.session.record = nil
+	r, err := lineage.NewRecord(w.session.hold.claim.ID, w.session.hold.claim.Operation, old, w.planned.Doc, w.session.array.core.Node.Limits)
 	if err != nil {
 		return err
 	}
-	r.By, r.Moved, r.Batch = holder(w.session.claim.Operation), w.move.Segments != nil, w.session.opt.Batch
+	r.By, r.Moved, r.Batch = holder(w.session.hold.claim.Operation), w.move.Segments != nil, w.session.opt.Batch
 	r.GrowthBefore, r.GrowthAfter = growthOf(old.Attributes), growthOf(w.planned.Doc.Attributes)
-	if err := w.session.location.Put(ctx, r, w.session.core.Node.Durability); err != nil {
+	if err := w.session.hold.at.Put(ctx, r, w.session.array.core.Node.Durability); err != nil {
 		return err
 	}
-	w.session.lineage = r
+	w.session.record = r
 	// Revert compares the stored chunks with these, to find out what was written since.
-	return w.session.location.PutChunks(ctx, r, staging.AppendRecords(nil, w.targets.Records()), w.session.core.Node.Durability)
+	return w.session.hold.at.PutChunks(ctx, r, staging.AppendRecords(nil, w.targets.Records()), w.session.array.core.Node.Durability)
 }
 
 // forgetAttempts removes the records of attempts that were not published.
-func (s *session) forgetAttempts(ctx context.Context) error {
-	records, err := s.location.Records(ctx)
+func (h *hold) forgetAttempts(ctx context.Context) error {
+	records, err := h.at.Records(ctx)
 	if err != nil {
 		return err
 	}
 	for _, r := range records {
-		if r.ID == s.claim.ID {
-			if err := s.location.Remove(ctx, r); err != nil {
+		if r.ID == h.claim.ID {
+			if err := h.at.Remove(ctx, r); err != nil {
 				return err
 			}
 		}
 	}
-	s.lineage = nil
 	return nil
 }
 
@@ -257,18 +257,18 @@ func (s *session) forgetAttempts(ctx context.Context) error {
 // crash in here leaves them to [Vacuum].
 func (s *session) finish(ctx context.Context) error {
 	ctx = store.Finishing(ctx)
-	s.report.Changed = s.lineage != nil
+	s.ledger.report.Changed = s.record != nil
 	// The claim goes last. As long as it is there, the next call with this request
 	// finds out that it was published, and takes the other steps.
 	var err error
-	if s.lineage != nil {
-		err = s.location.BeginGrace(ctx, s.lineage, s.core.Node.Durability)
+	if s.record != nil {
+		err = s.hold.at.BeginGrace(ctx, s.record, s.hold.durability)
 	}
 	if err == nil {
-		err = removeOwn(ctx, s.location, s.claim.ID)
+		err = removeOwn(ctx, s.hold.at, s.hold.claim.ID)
 	}
 	if err == nil {
-		err = s.drop(ctx)
+		err = s.hold.drop(ctx)
 	}
 	return publish.Incomplete(err)
 }

@@ -42,12 +42,12 @@ type Proposal struct {
 // the chunks are given, or all of one shape already.
 func (r Regularization) Propose(ctx context.Context, a *zarr.Array) (*Proposal, error) {
 	s := newSessionIn(a, nil)
-	old, err := s.Fresh(ctx)
+	old, err := s.array.fresh(ctx)
 	if err != nil || r.Chunk != nil || old.Grid.IsRegular() {
-		return nil, s.Fail(r.operation(), err)
+		return nil, s.array.fail(r.operation(), err)
 	}
 	p, err := r.proposal(old)
-	return p, s.Fail(r.operation(), err)
+	return p, s.array.fail(r.operation(), err)
 }
 
 // proposal returns what r proposes for a state of an array.

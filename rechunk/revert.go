@@ -28,34 +28,52 @@ var ErrNoRevert error = final("the grid before cannot be published again")
 // but a stored growth policy that the rechunk has changed comes back.
 func Revert(ctx context.Context, a *zarr.Array) error {
 	s := newSessionIn(a, nil)
-	err := s.writable()
+	err := s.array.writable()
 	if err == nil {
-		err = s.exclusively(ctx, s.revert)
+		err = s.hold.exclusively(ctx, newReversion(s, "").run)
 	}
-	return s.Fail("revert", err)
+	return s.array.fail("revert", err)
 }
 
 // operationRevert is the operation of a record that [Revert] makes.
 const operationRevert = "revert"
 
-func (s *session) revert(ctx context.Context) error {
-	if err := s.checkUnclaimed(ctx); err != nil {
+// reversion publishes the grid again that an array had before its last rechunk.
+type reversion struct {
+	array  *subject
+	hold   *hold
+	batch  string          // that the record of the reversion gets, or ""
+	of     string          // the batch that is reverted, or "" for any rechunk
+	record *lineage.Record // of the reversion, once it is stored
+}
+
+func newReversion(s *session, of string) *reversion {
+	return &reversion{array: s.array, hold: s.hold, batch: s.opt.Batch, of: of}
+}
+
+func (r *reversion) run(ctx context.Context) error {
+	if err := r.hold.checkUnclaimed(ctx); err != nil {
 		return err
 	}
-	lock, err := s.core.Lock().Exclude(ctx)
+	lock, err := r.array.core.Lock().Exclude(ctx)
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
-	if err := s.core.UpdateAs(ctx, s.core.Node.Node, s.reversion(ctx)); err != nil {
+	if err := r.array.core.UpdateAs(ctx, r.array.core.Node.Node, r.change(ctx)); err != nil {
 		return err
 	}
-	return s.location.BeginGrace(store.Finishing(ctx), s.lineage, s.core.Node.Durability)
+	return r.beginGrace(store.Finishing(ctx))
+}
+
+// beginGrace notes when the grid was superseded that was reverted.
+func (r *reversion) beginGrace(ctx context.Context) error {
+	return r.hold.at.BeginGrace(ctx, r.record, r.hold.durability)
 }
 
 // checkUnclaimed returns an error if a rechunk of the array is not finished.
-func (s *session) checkUnclaimed(ctx context.Context) error {
-	c, err := s.location.Claim(ctx)
+func (h *hold) checkUnclaimed(ctx context.Context) error {
+	c, err := h.at.Claim(ctx)
 	if err != nil || c == nil {
 		return err
 	}
@@ -67,60 +85,59 @@ func (s *session) checkUnclaimed(ctx context.Context) error {
 var errNoFormer = fmt.Errorf("%w: there is no rechunk to revert, or its former grid has been removed by a vacuum; "+
 	"nothing is lost, the present grid has all elements, and "+remedy.Rechunk+" gives them any other grid", ErrNoRevert)
 
-// reversion returns the change that publishes the grid before again. The record of that
-// is in s.lineage once it is stored.
-func (s *session) reversion(ctx context.Context) changer {
+// change returns the change that publishes the grid before again.
+func (r *reversion) change(ctx context.Context) changer {
 	return func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
-		last, err := s.lastRecord(ctx, old)
-		if err == nil && s.revertedBatch != "" && last.Batch != s.revertedBatch {
+		last, err := r.hold.lastRecord(ctx, old)
+		if err == nil && r.of != "" && last.Batch != r.of {
 			err = fmt.Errorf("%w: another rechunk was published meanwhile", ErrNoRevert)
 		}
 		if err != nil {
 			return nil, nil, err
 		}
-		next, err := s.formerArray(old, last)
+		next, err := r.formerArray(old, last)
 		if err != nil {
 			return nil, nil, err
 		}
 		if last.Moved {
 			next.Numbering = new(snapshot.Numbering)
 		}
-		raw, err := next.Doc.Marshal(s.core.Node.Limits)
+		raw, err := next.Doc.Marshal(r.array.core.Node.Limits)
 		if err != nil {
 			return nil, nil, err
 		}
 		stage := func(ctx context.Context, _ store.Batch) error {
 			// After the warning: a chunk that is written from here on is written again
 			// by its writer, to the grid that is published.
-			if err := s.checkUnchanged(ctx, old, last); err != nil {
+			if err := r.checkUnchanged(ctx, old, last); err != nil {
 				return err
 			}
-			if s.lineage != nil { // of an attempt that was not published
-				if err := s.location.Remove(ctx, s.lineage); err != nil {
+			if r.record != nil { // of an attempt that was not published
+				if err := r.hold.at.Remove(ctx, r.record); err != nil {
 					return err
 				}
-				s.lineage = nil
+				r.record = nil
 			}
-			made, err := lineage.NewRecord(newID(), operationRevert, old.Doc, next.Doc, s.core.Node.Limits)
+			made, err := lineage.NewRecord(newID(), operationRevert, old.Doc, next.Doc, r.array.core.Node.Limits)
 			if err != nil {
 				return err
 			}
 			made.GrowthBefore, made.GrowthAfter = growthOf(old.Doc.Attributes), growthOf(next.Doc.Attributes)
-			made.By, made.Moved, made.Batch = holder(operationRevert), last.Moved, s.opt.Batch
-			s.lineage = made
-			return s.location.Put(ctx, made, s.core.Node.Durability)
+			made.By, made.Moved, made.Batch = holder(operationRevert), last.Moved, r.batch
+			r.record = made
+			return r.hold.at.Put(ctx, made, r.hold.durability)
 		}
 		return &publish.Change{Document: raw, Warn: true, Stage: stage}, next, nil
 	}
 }
 
 // formerArray returns the array with the grid before the last rechunk.
-func (s *session) formerArray(old *snapshot.Array, last *lineage.Record) (*snapshot.Array, error) {
+func (r *reversion) formerArray(old *snapshot.Array, last *lineage.Record) (*snapshot.Array, error) {
 	doc, err := last.Superseded().WithAttributes(old.Doc.Attributes)
 	if err != nil {
 		return nil, err
 	}
-	next, err := s.Bind(doc, nil)
+	next, err := r.array.bind(doc, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -132,8 +149,8 @@ func (s *session) formerArray(old *snapshot.Array, last *lineage.Record) (*snaps
 }
 
 // lastRecord returns the record of the last rechunk.
-func (s *session) lastRecord(ctx context.Context, old *snapshot.Array) (*lineage.Record, error) {
-	records, err := s.location.Records(ctx)
+func (h *hold) lastRecord(ctx context.Context, old *snapshot.Array) (*lineage.Record, error) {
+	records, err := h.at.Records(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -152,8 +169,8 @@ func (s *session) lastRecord(ctx context.Context, old *snapshot.Array) (*lineage
 }
 
 // checkUnchanged returns an error if a chunk was written after the rechunk.
-func (s *session) checkUnchanged(ctx context.Context, old *snapshot.Array, last *lineage.Record) error {
-	data, err := s.location.Chunks(ctx, last)
+func (r *reversion) checkUnchanged(ctx context.Context, old *snapshot.Array, last *lineage.Record) error {
+	data, err := r.hold.at.Chunks(ctx, last)
 	if errors.Is(err, fs.ErrNotExist) && last.Operation == operationRevert {
 		return fmt.Errorf("%w: the last change of the grid was a revert, which is not reverted; repeat what it has undone", ErrNoRevert)
 	}
@@ -166,7 +183,7 @@ func (s *session) checkUnchanged(ctx context.Context, old *snapshot.Array, last 
 	was, err := staging.ParseRecords(data, old.Grid.Rank())
 	if err != nil {
 		return fmt.Errorf("%w: %s is damaged, so it is not known what was published; the present grid has all elements, and "+remedy.Rechunk+" gives them any other grid: %w",
-			ErrNoRevert, s.location.ChunksKey(last), err)
+			ErrNoRevert, r.hold.at.ChunksKey(last), err)
 	}
 	now, err := staging.List(ctx, old)
 	if err != nil {
@@ -175,9 +192,9 @@ func (s *session) checkUnchanged(ctx context.Context, old *snapshot.Array, last 
 	// The old chunks lack what was written since. Other versions, or another number of
 	// chunks, show that something was.
 	changed := len(was) != now.Len()
-	for _, r := range was {
-		if changed = changed || now.Digest(r.Index) != r.Version; changed {
-			return fmt.Errorf("%w: chunks were written since, such as %v", ErrNoRevert, r.Index)
+	for _, c := range was {
+		if changed = changed || now.Digest(c.Index) != c.Version; changed {
+			return fmt.Errorf("%w: chunks were written since, such as %v", ErrNoRevert, c.Index)
 		}
 	}
 	if changed {
@@ -200,16 +217,16 @@ func RevertAll(ctx context.Context, arrays []*zarr.Array) ([]*zarr.Array, error)
 	t := new(transaction)
 	for _, a := range arrays {
 		s := newSessionIn(a, nil)
-		if err := s.writable(); err != nil {
-			return nil, s.Fail(operationRevert, err)
+		if err := s.array.writable(); err != nil {
+			return nil, s.array.fail(operationRevert, err)
 		}
 		t.parts, t.sessions = append(t.parts, Part{Array: a}), append(t.sessions, s)
 	}
 	t.order()
-	if err := t.each(func(s *session) error { return s.core.FinishOthers(ctx) }); err != nil {
+	if err := t.each(func(s *session) error { return s.array.core.FinishOthers(ctx) }); err != nil {
 		return nil, err
 	}
-	work, err := t.lastBatch(ctx)
+	work, batch, err := t.lastBatch(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -220,21 +237,20 @@ func RevertAll(ctx context.Context, arrays []*zarr.Array) ([]*zarr.Array, error)
 	for _, p := range work.parts {
 		reverted = append(reverted, p.Array)
 	}
-	return reverted, work.exclusively(ctx, work.revert)
+	return reverted, work.exclusively(ctx, func(ctx context.Context) error { return work.revert(ctx, batch) })
 }
 
 // lastBatch returns the transaction of the arrays that the last operation on several has
-// changed. Which one was the last is by the clock of the store, or by that of this
+// changed, and the name of its batch. Which one was the last is by the clock of the store, or by that of this
 // machine as long as no time is noted.
-func (t *transaction) lastBatch(ctx context.Context) (*transaction, error) {
-	chains := map[*session][]*lineage.Record{}
-	last, since := "", time.Time{}
-	err := t.each(func(s *session) error {
-		old, err := s.Fresh(ctx)
+func (t *transaction) lastBatch(ctx context.Context) (work *transaction, last string, err error) {
+	chains, since := map[*session][]*lineage.Record{}, time.Time{}
+	err = t.each(func(s *session) error {
+		old, err := s.array.fresh(ctx)
 		if err != nil {
 			return err
 		}
-		records, err := s.location.Records(ctx)
+		records, err := s.hold.at.Records(ctx)
 		if err != nil {
 			return err
 		}
@@ -242,7 +258,7 @@ func (t *transaction) lastBatch(ctx context.Context) (*transaction, error) {
 		if chains[s] = chain; len(chain) == 0 || chain[0].Batch == "" {
 			return nil
 		}
-		at, err := s.location.GraceSince(ctx, chain[0])
+		at, err := s.hold.at.GraceSince(ctx, chain[0])
 		if at.IsZero() { // its process crashed, or is about to note the time
 			at = time.Now()
 		}
@@ -252,30 +268,31 @@ func (t *transaction) lastBatch(ctx context.Context) (*transaction, error) {
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	// No array has a former grid: say so, rather than that no batch is known.
 	if !slices.ContainsFunc(t.sessions, func(s *session) bool { return len(chains[s]) > 0 }) {
-		return nil, errNoFormer
+		return nil, "", errNoFormer
 	}
 	if last == "" {
-		return nil, fmt.Errorf("%w: no operation is known that has changed several of these arrays together; revert them one by one", ErrNoRevert)
+		return nil, "", fmt.Errorf("%w: no operation is known that has changed several of these arrays together; revert them one by one", ErrNoRevert)
 	}
-	work, id := new(transaction), newID()
+	work = new(transaction)
+	id := newID()
 	for i, s := range t.sessions {
 		// An array that is not in the batch stays. One that was rechunked after the batch
 		// would have to be reverted twice.
 		switch at := slices.IndexFunc(chains[s], func(r *lineage.Record) bool { return r.Batch == last }); {
 		case at == 0:
-			s.revertedBatch, s.opt.Batch = last, id
+			s.opt.Batch = id
 			work.parts, work.sessions = append(work.parts, t.parts[i]), append(work.sessions, s)
 		case at > 0:
-			return nil, s.Fail(operationRevert, fmt.Errorf("%w: it was rechunked once more since the last operation on several arrays (%s); revert that first",
+			return nil, "", s.array.fail(operationRevert, fmt.Errorf("%w: it was rechunked once more since the last operation on several arrays (%s); revert that first",
 				ErrNoRevert, chains[s][0].Operation))
 		}
 	}
 	work.order()
-	return work, nil
+	return work, last, nil
 }
 
 // checkReverted returns an error if arrays of one group would differ along a dimension.
@@ -283,13 +300,13 @@ func (t *transaction) checkReverted(ctx context.Context) error {
 	var arrays []*zarr.Array
 	var after []func([]int64) []int64
 	for i, s := range t.sessions {
-		old, err := s.Fresh(ctx)
+		old, err := s.array.fresh(ctx)
 		if err != nil {
-			return s.Fail(operationRevert, err)
+			return s.array.fail(operationRevert, err)
 		}
-		last, err := s.lastRecord(ctx, old)
+		last, err := s.hold.lastRecord(ctx, old)
 		if err != nil {
-			return s.Fail(operationRevert, err)
+			return s.array.fail(operationRevert, err)
 		}
 		arrays = append(arrays, t.parts[i].Array)
 		after = append(after, func([]int64) []int64 { return slices.Clone(last.Superseded().Shape) })
@@ -297,15 +314,18 @@ func (t *transaction) checkReverted(ctx context.Context) error {
 	return checkShared(ctx, operationRevert, arrays, after)
 }
 
-// revert publishes the grids before.
-func (t *transaction) revert(ctx context.Context) error {
-	if err := t.each(func(s *session) error { return s.checkUnclaimed(ctx) }); err != nil {
+// revert publishes the grids before a batch.
+func (t *transaction) revert(ctx context.Context, batch string) error {
+	if err := t.each(func(s *session) error { return s.hold.checkUnclaimed(ctx) }); err != nil {
 		return err
 	}
-	if err := t.update(ctx, func(s *session) changer { return s.reversion(ctx) }); err != nil {
+	all := map[*session]*reversion{}
+	for _, s := range t.sessions {
+		all[s] = newReversion(s, batch)
+	}
+	if err := t.update(ctx, func(s *session) changer { return all[s].change(ctx) }); err != nil {
 		return err
 	}
 	ctx = store.Finishing(ctx)
-	err := t.each(func(s *session) error { return s.location.BeginGrace(ctx, s.lineage, s.core.Node.Durability) })
-	return publish.Incomplete(err)
+	return publish.Incomplete(t.each(func(s *session) error { return all[s].beginGrace(ctx) }))
 }

@@ -42,9 +42,9 @@ func (w *work) scratch(plan *blocks.Plan) ([]*level, error) {
 	list := make([]*level, len(plan.Stages)-1)
 	for k := range list {
 		cut, next := plan.Stages[k].Blocks, plan.Stages[k+1].Blocks
-		name := scratchName(k, w.session.claim.HasVersion(), cut, next)
-		dir := w.session.location.Path.MustKey(scratchDir + w.session.claim.ID + "/" + name + "/-").Dir()
-		s, err := staging.NewScratch(w.job.Source, w.session.location.Store, dir, cut, next)
+		name := scratchName(k, w.session.hold.claim.HasVersion(), cut, next)
+		dir := w.session.hold.at.Path.MustKey(scratchDir + w.session.hold.claim.ID + "/" + name + "/-").Dir()
+		s, err := staging.NewScratch(w.job.Source, w.session.hold.at.Store, dir, cut, next)
 		if err != nil {
 			return nil, err
 		}
@@ -113,7 +113,7 @@ func (w *work) fill(ctx context.Context, plan *blocks.Plan) (*staging.Reading, e
 // load reads the records of scratch.
 func (w *work) load(ctx context.Context, levels []*level) (err error) {
 	for _, l := range levels {
-		if l.records, err = loadRecords(ctx, w.session.location, l.recordsDir(), w.job.Source.Grid.Rank(), w.session.opt.memory()); err != nil {
+		if l.records, err = loadRecords(ctx, w.session.hold.at, l.recordsDir(), w.job.Source.Grid.Rank(), w.session.opt.memory()); err != nil {
 			return err
 		}
 	}

@@ -32,40 +32,40 @@ import (
 func Do(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Report, error) {
 	s, err := newSession(a, r, opt)
 	if err == nil {
-		err = s.writable()
+		err = s.array.writable()
 	}
 	if err == nil {
-		err = s.exclusively(ctx, s.run)
+		err = s.hold.exclusively(ctx, s.run)
 	}
-	return &s.report, s.Fail(operationOf(r), err)
+	return &s.ledger.report, s.array.fail(operationOf(r), err)
 }
 
-// session is one rechunk.
+// session is one call: a rechunk of an array, or another operation on its grids.
 type session struct {
-	core          *array.Session
-	opt           Options
-	array         *zarr.Array
-	request       Request
-	destination   *destination  // nil in place
-	location      lineage.Array // what is staged
-	claim         *lineage.Claim
-	keeper        *keeper         // of the claim, or nil
-	initialShape  []int64         // the shape of the array when the rechunk began, or nil
-	lineage       *lineage.Record // the record that is stored, or nil
-	revertedBatch string          // the batch that is reverted, or ""
+	array       *subject
+	opt         Options
+	destination *destination // nil in place
+	hold        *hold
+	ledger      *ledger
+	record      *lineage.Record // of this rechunk, once it is stored
+	publishOnly bool            // all stages must be complete already
+	notesOrigin bool            // the new array notes what it is made from; see [Follow]
+}
 
-	serial bool // a task needs so much memory that only one may run
-	// locked is set if the store has locks, and they show that no other process works.
-	locked bool
-	// avoidedKeys are keys to which a process may still write that was given up, or nil.
-	avoidedKeys *metadata.KeyEncoding
-	shared      bool // other processes may execute tasks, too
-	publishOnly bool // all stages must be complete already
-	// notesOrigin is set if the new array notes what it is made from; see [Follow].
-	notesOrigin bool
+// subject is the array that a call is about, and what is wanted of it.
+type subject struct {
+	core    *array.Session
+	opened  *zarr.Array
+	request Request // nil for none
+	copies  bool    // the result is a new array
+	adapt   bool    // codecs choose settings for each chunk
+	indexed bool    // the request has indices of elements
+}
 
-	adapt   bool // codecs choose settings for each chunk
-	indexed bool // the request has indices of elements
+// ledger is what a call has done so far, whatever states of the array it has worked for.
+type ledger struct {
+	began  []int64 // the shape of the array when the rechunk began, or nil
+	serial bool    // a task needs so much memory that only one may run
 
 	mu      sync.Mutex // guards what follows
 	records []staging.Record
@@ -79,26 +79,27 @@ func newSession(a *zarr.Array, r Request, opt *Options) (*session, error) {
 		return s, errNoRequest
 	}
 	if k, ok := r.(Rechunking); ok && k.Adapt {
-		s.adapt = true
+		s.array.adapt = true
 	}
 	if k, ok := r.(Rechunking); ok && k.Region != nil && s.opt.Into == nil {
 		return s, fmt.Errorf("%w: a region becomes a new array "+remedy.IntoPlace, zarr.ErrInvalidArgument)
 	}
-	if s.request = r; s.opt.Into == nil {
+	if s.array.request = r; s.opt.Into == nil {
 		return s, nil
 	}
 	if k, ok := r.(Rechunking); ok && k.Region != nil {
-		s.indexed = true // the region means elements of the array as it was opened
+		s.array.indexed = true // the region means elements of the array as it was opened
 	}
 	if s.opt.Grace != 0 {
 		return s, fmt.Errorf("%w: a new array supersedes no grid: "+remedy.LeaveOutInto+", or "+remedy.Grace, zarr.ErrInvalidArgument)
 	}
-	if s.movesPlanes() {
+	if s.array.movesPlanes() {
 		return s, fmt.Errorf("%w: copy the array first, and drop or insert there", zarr.ErrUnsupported)
 	}
 	var err error
-	if s.destination, err = newDestination(s.core.Node, s.opt.Into); err == nil {
-		s.location.Store, s.location.Path = s.destination.node.Store, s.destination.node.Path
+	if s.destination, err = newDestination(s.array.core.Node, s.opt.Into); err == nil {
+		s.array.copies = true
+		s.hold.at.Store, s.hold.at.Path = s.destination.node.Store, s.destination.node.Path
 	}
 	return s, err
 }
@@ -115,37 +116,37 @@ func operationOf(r Request) string {
 }
 
 // name returns the name of the operation, for errors.
-func (s *session) name() string {
-	if s.request == nil {
+func (a *subject) name() string {
+	if a.request == nil {
 		return operationRevert
 	}
-	return s.request.operation()
+	return a.request.operation()
 }
 
 // newSessionIn returns a session in place.
 func newSessionIn(a *zarr.Array, opt *Options) *session {
-	s := &session{core: a.Core().Begin(), opt: opt.orZero(), array: a}
-	s.location = lineage.Array{Store: s.core.Node.Store, Path: s.core.Node.Path, Limits: s.core.Node.Limits}
+	s := &session{array: &subject{core: a.Core().Begin(), opened: a}, opt: opt.orZero(), ledger: new(ledger)}
+	s.hold = newHold(s.array.core.Node, s.opt.TakeOver)
 	return s
 }
 
-// Fresh returns the newest state. It is a conflict if the request has indices that mean
+// fresh returns the newest state. It is a conflict if the request has indices that mean
 // other elements by now.
-func (s *session) Fresh(ctx context.Context) (*snapshot.Array, error) {
-	if s.indexed {
-		return s.core.Unmoved(ctx)
+func (a *subject) fresh(ctx context.Context) (*snapshot.Array, error) {
+	if a.indexed {
+		return a.core.Unmoved(ctx)
 	}
-	return s.core.Fresh(ctx)
+	return a.core.Fresh(ctx)
 }
 
-// Bind describes the array by another document. change sets fields of the engine that
+// bind describes the array by another document. change sets fields of the engine that
 // differ from those of the array; it may be nil.
-func (s *session) Bind(doc *metadata.Array, change func(*engine.Array)) (*snapshot.Array, error) {
-	return s.core.Bind(doc, s.adapt, change)
+func (a *subject) bind(doc *metadata.Array, change func(*engine.Array)) (*snapshot.Array, error) {
+	return a.core.Bind(doc, a.adapt, change)
 }
 
-// Fail adds the operation and the array to an error. Nil stays nil.
-func (s *session) Fail(op string, err error) error { return failure.On(s.array, op, err) }
+// fail adds the operation and the array to an error. Nil stays nil.
+func (a *subject) fail(op string, err error) error { return failure.On(a.opened, op, err) }
 
 // checkShared returns an error if arrays of one group would differ in length along a
 // dimension with the shapes that after returns.
@@ -164,11 +165,11 @@ func checkShared(ctx context.Context, op string, arrays []*zarr.Array, after []f
 
 // writable returns an error if the array must not be changed. A new array is made from
 // any.
-func (s *session) writable() error {
-	if s.destination != nil {
+func (a *subject) writable() error {
+	if a.copies {
 		return nil
 	}
-	return s.core.Writable()
+	return a.core.Writable()
 }
 
 // mostRounds bounds how often an array is staged and compared.
@@ -179,10 +180,10 @@ func (s *session) run(ctx context.Context) error {
 	if s.destination != nil {
 		return s.create(ctx)
 	}
-	if err := s.identify(ctx); err != nil {
+	if err := s.array.identify(ctx); err != nil {
 		return err
 	}
-	old, err := s.Fresh(ctx)
+	old, err := s.array.fresh(ctx)
 	if err != nil {
 		return err
 	}
@@ -191,7 +192,7 @@ func (s *session) run(ctx context.Context) error {
 	if done, err := s.concludeEarlier(ctx, old); done || err != nil {
 		return err
 	}
-	if err := s.checkUnmoved(ctx); err != nil {
+	if err := s.array.checkUnmoved(ctx); err != nil {
 		return err
 	}
 	t, err := s.target(old)
@@ -214,7 +215,7 @@ func (s *session) retry(ctx context.Context, try func(context.Context) error) (e
 		if err = try(ctx); !errors.Is(err, errAgain) {
 			break
 		}
-		s.report.Again++
+		s.ledger.report.Again++
 	}
 	return err
 }
@@ -252,7 +253,7 @@ func (s *session) round(ctx context.Context) error {
 
 // stageMissing stages what is missing for the present state of the array.
 func (s *session) stageMissing(ctx context.Context) error {
-	old, err := s.Fresh(ctx)
+	old, err := s.array.fresh(ctx)
 	if err != nil {
 		return err
 	}
@@ -261,7 +262,7 @@ func (s *session) stageMissing(ctx context.Context) error {
 		return err
 	}
 	if err = w.stage(ctx); err != nil && ctx.Err() == nil {
-		return s.overtaken(ctx, old, err)
+		return s.array.overtaken(ctx, old, err)
 	}
 	return err
 }
@@ -270,11 +271,11 @@ func (s *session) stageMissing(ctx context.Context) error {
 // another program has published a change meanwhile, a chunk that could not be read may
 // belong to the new grid, or to a new array: then the array is staged again (errAgain),
 // or the error says what has become of it.
-func (s *session) overtaken(ctx context.Context, old *snapshot.Array, err error) error {
+func (a *subject) overtaken(ctx context.Context, old *snapshot.Array, err error) error {
 	if errors.Is(err, zarr.ErrConflict) {
 		return err
 	}
-	now, freshErr := s.Fresh(ctx)
+	now, freshErr := a.fresh(ctx)
 	switch {
 	case freshErr != nil:
 		return freshErr

@@ -42,13 +42,13 @@ var ErrUnfinished error = final("an earlier stage is not complete")
 func Publish(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Report, error) {
 	s, err := newSession(a, r, opt)
 	if err == nil {
-		err = s.writable()
+		err = s.array.writable()
 	}
 	if err == nil {
 		s.publishOnly = true
-		err = s.exclusively(ctx, s.run)
+		err = s.hold.exclusively(ctx, s.run)
 	}
-	return &s.report, s.Fail(operationOf(r), err)
+	return &s.ledger.report, s.array.fail(operationOf(r), err)
 }
 
 // check returns an error unless the share is one of a plan with so many stages.
@@ -92,7 +92,7 @@ func shareOf(blocks *grid.Grid, began, index []int64, of int64) int64 {
 
 // checkShare returns an error unless the share is one of the plan, as the array is now.
 func (s *session) checkShare(ctx context.Context, share StageShare) error {
-	old, err := s.Fresh(ctx)
+	old, err := s.array.fresh(ctx)
 	if err != nil {
 		return err
 	}
@@ -147,12 +147,12 @@ func unfinishedError(stage int, blocks *grid.Grid, missing [][]int64) error {
 // checkBegun returns an error unless a share of the rechunk has begun. Publishing
 // alone must not leave a claim.
 func (s *session) checkBegun(ctx context.Context, old *snapshot.Array) error {
-	c, err := s.location.Claim(ctx)
+	c, err := s.hold.at.Claim(ctx)
 	if err != nil || c != nil {
 		return err
 	}
 	if s.destination != nil {
-		if err := s.checkFree(ctx, old.Doc); err != nil {
+		if err := s.destination.checkFree(ctx, old.Doc); err != nil {
 			return err
 		}
 	}
@@ -182,10 +182,10 @@ type Sharing struct {
 func NewSharing(a *zarr.Array, r Request, opt *Options) (*Sharing, error) {
 	s, err := newSession(a, r, opt)
 	if err == nil {
-		err = s.writable()
+		err = s.array.writable()
 	}
 	if err != nil {
-		return nil, s.Fail(operationOf(r), err)
+		return nil, s.array.fail(operationOf(r), err)
 	}
 	return &Sharing{s: s}, nil
 }
@@ -197,13 +197,13 @@ func NewSharing(a *zarr.Array, r Request, opt *Options) (*Sharing, error) {
 func (p *Sharing) Do(ctx context.Context, share StageShare) (*Report, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.s.report = Report{}
+	p.s.ledger.report = Report{}
 	err := p.do(ctx, share)
 	if errors.Is(err, errNoTasks) { // as after the publication
 		err = nil
 	}
-	report := p.s.report
-	return &report, p.s.Fail(p.s.name(), err)
+	report := p.s.ledger.report
+	return &report, p.s.array.fail(p.s.array.name(), err)
 }
 
 // Leave lets others publish. Another share may follow: then this process joins again.
@@ -215,7 +215,7 @@ func (p *Sharing) Leave() error {
 		return nil
 	}
 	if err := p.leave(); err != nil {
-		return p.s.Fail(p.s.name(), err) // others still see this process: call Leave again
+		return p.s.array.fail(p.s.array.name(), err) // others still see this process: call Leave again
 	}
 	p.leave = nil
 	return nil
@@ -248,7 +248,7 @@ func (p *Sharing) join(ctx context.Context, share StageShare) error {
 		return p.planWork(ctx)
 	}
 	s := p.s
-	if err := s.identify(ctx); err != nil {
+	if err := s.array.identify(ctx); err != nil {
 		return err
 	}
 	// A share that the plan does not have must not leave a claim.
@@ -272,11 +272,11 @@ func (p *Sharing) join(ctx context.Context, share StageShare) error {
 
 // planWork plans the work, unless it is that of the last time.
 func (p *Sharing) planWork(ctx context.Context) error {
-	old, err := p.s.Fresh(ctx)
+	old, err := p.s.array.fresh(ctx)
 	if err != nil {
 		return err
 	}
-	if p.work != nil && p.work.work.old.Version == old.Version && p.work.id == p.s.claim.ID {
+	if p.work != nil && p.work.work.old.Version == old.Version && p.work.id == p.s.hold.claim.ID {
 		return nil
 	}
 	p.work = nil
@@ -288,7 +288,7 @@ func (p *Sharing) planWork(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	shared := &sharedWork{work: w, plan: plan, id: p.s.claim.ID, lists: make([]*backlog, len(plan.Stages))}
+	shared := &sharedWork{work: w, plan: plan, id: p.s.hold.claim.ID, lists: make([]*backlog, len(plan.Stages))}
 	if shared.levels, err = w.scratch(plan); err == nil {
 		p.work = shared
 	}
@@ -335,7 +335,7 @@ func (w *sharedWork) refreshRecords(ctx context.Context, share StageShare) error
 	}
 	// Markers first, records second: the records of a share are stored before its marker.
 	if list.done, err = w.work.marked(ctx); err == nil {
-		list.names, err = namesIn(ctx, w.work.session.location.Store, list.dir, store.Flat)
+		list.names, err = namesIn(ctx, w.work.session.hold.at.Store, list.dir, store.Flat)
 	}
 	return err
 }
@@ -384,7 +384,7 @@ func (w *sharedWork) failed(ctx context.Context, list *backlog, stage int) (err 
 		return nil
 	}
 	list.failed = true
-	list.names, err = namesIn(store.Finishing(ctx), w.work.session.location.Store, list.dir, store.Flat)
+	list.names, err = namesIn(store.Finishing(ctx), w.work.session.hold.at.Store, list.dir, store.Flat)
 	return err
 }
 
@@ -404,7 +404,7 @@ func (w *sharedWork) makeMissing(ctx context.Context, list *backlog, stage int, 
 // publishes looks at them.
 func (w *sharedWork) missing(ctx context.Context, list *backlog, share StageShare) ([][]int64, error) {
 	mine := list.parts[share.Task]
-	w.work.session.records = nil
+	w.work.session.ledger.records = nil
 	if len(mine) == 0 {
 		return nil, nil
 	}
@@ -415,12 +415,12 @@ func (w *sharedWork) missing(ctx context.Context, list *backlog, share StageShar
 	if len(records) == 0 {
 		return mine, nil
 	}
-	w.work.session.records = records
+	w.work.session.ledger.records = records
 	there := list.job.Recorded(records)
 	// The publisher compares the chunks of the last stage once more. So only those of a
 	// share that is not marked, and objects of scratch, are looked up here.
 	if _, done := list.done[share.marker(w.plan)]; !done || share.Stage < len(w.levels) {
-		if there, err = staging.Look(ctx, list.job.Target, mine, engine.InFlight(w.work.session.location.Store, 0, tasks)); err != nil {
+		if there, err = staging.Look(ctx, list.job.Target, mine, engine.InFlight(w.work.session.hold.at.Store, 0, tasks)); err != nil {
 			return nil, err
 		}
 	}
@@ -437,7 +437,7 @@ func (w *sharedWork) missing(ctx context.Context, list *backlog, share StageShar
 func (w *sharedWork) recordsOf(ctx context.Context, list *backlog) (records []staging.Record, err error) {
 	var own []string
 	read := func(names ...string) ([]staging.Record, error) {
-		return readRecords(ctx, w.work.session.location, list.dir, names, w.work.job.Source.Grid.Rank(), w.work.session.opt.memory())
+		return readRecords(ctx, w.work.session.hold.at, list.dir, names, w.work.job.Source.Grid.Rank(), w.work.session.opt.memory())
 	}
 	for _, name := range list.names {
 		switch w.work.saver.kinship(name) {
@@ -461,7 +461,7 @@ func (w *sharedWork) recordsOf(ctx context.Context, list *backlog) (records []st
 // list lists the source for a stage, and what is done. What is marked as done is in the
 // records that are listed after it.
 func (w *sharedWork) list(ctx context.Context, stage int) (list *backlog, err error) {
-	list = &backlog{stager: w.work.stager(), job: w.work.job, dir: recordsOf(w.work.session.location, w.id), foreign: map[string][]staging.Record{}}
+	list = &backlog{stager: w.work.stager(), job: w.work.job, dir: recordsOf(w.work.session.hold.at, w.id), foreign: map[string][]staging.Record{}}
 	// In this order, see refreshRecords.
 	if list.done, err = w.work.marked(ctx); err != nil {
 		return nil, err
@@ -471,7 +471,7 @@ func (w *sharedWork) list(ctx context.Context, stage int) (list *backlog, err er
 		list.stager.Job, list.stager.Output = l.scratch.Job, l.scratch
 		list.job, list.dir = l.scratch.Job, l.recordsDir()
 	}
-	if list.names, err = namesIn(ctx, w.work.session.location.Store, list.dir, store.Flat); err != nil {
+	if list.names, err = namesIn(ctx, w.work.session.hold.at.Store, list.dir, store.Flat); err != nil {
 		return nil, err
 	}
 	if stage == 0 {
@@ -510,7 +510,7 @@ func (w *sharedWork) divide(list *backlog, stage int, of int64) {
 		} else if c, ok := w.work.job.Target.Grid.Chunk(index); ok {
 			at, _, _ = blocks.Locate(c.Start)
 		}
-		k := shareOf(blocks, w.work.session.initialShape, at, of)
+		k := shareOf(blocks, w.work.session.ledger.began, at, of)
 		list.parts[k] = append(list.parts[k], index)
 	}
 }

@@ -46,11 +46,11 @@ func DoAll(ctx context.Context, parts []Part, opt *Options) ([]*Report, error) {
 		return reports, err
 	}
 	for i, s := range t.sessions {
-		reports[i] = &s.report
+		reports[i] = &s.ledger.report
 	}
 	for _, s := range t.sessions {
-		if err := s.writable(); err != nil {
-			return reports, s.Fail(s.request.operation(), err)
+		if err := s.array.writable(); err != nil {
+			return reports, s.array.fail(s.array.request.operation(), err)
 		}
 	}
 	if len(parts) == 0 {
@@ -74,7 +74,7 @@ func NewPlans(ctx context.Context, parts []Part, opt *Options) ([]*Plan, error) 
 	plans := make([]*Plan, len(parts))
 	for i, s := range t.sessions {
 		if plans[i], err = s.plan(ctx); err != nil {
-			return nil, s.Fail(s.request.operation(), err)
+			return nil, s.array.fail(s.array.request.operation(), err)
 		}
 	}
 	return plans, nil
@@ -124,9 +124,9 @@ func newTransaction(parts []Part, opt *Options) (*transaction, error) {
 		}
 		s := newSessionIn(p.Array, opt)
 		if p.Request == nil {
-			return nil, s.Fail(operationOf(nil), errNoRequest)
+			return nil, s.array.fail(operationOf(nil), errNoRequest)
 		}
-		s.request = p.Request
+		s.array.request = p.Request
 		t.sessions = append(t.sessions, s)
 	}
 	t.order()
@@ -135,14 +135,14 @@ func newTransaction(parts []Part, opt *Options) (*transaction, error) {
 
 // order sorts the sessions by path.
 func (t *transaction) order() {
-	t.ordered = slices.SortedFunc(slices.Values(t.sessions), func(a, b *session) int { return cmp.Compare(a.location.Path.String(), b.location.Path.String()) })
+	t.ordered = slices.SortedFunc(slices.Values(t.sessions), func(a, b *session) int { return cmp.Compare(a.hold.at.Path.String(), b.hold.at.Path.String()) })
 }
 
 // each calls do for every session, and names the array in its error.
 func (t *transaction) each(do func(*session) error) error {
 	for _, s := range t.ordered {
 		if err := do(s); err != nil {
-			return s.Fail(s.name(), err)
+			return s.array.fail(s.array.name(), err)
 		}
 	}
 	return nil
@@ -152,19 +152,19 @@ func (t *transaction) each(do func(*session) error) error {
 // transaction.
 func (t *transaction) prepare(ctx context.Context) error {
 	for i, s := range t.ordered {
-		if i > 0 && s.location.Path == t.ordered[i-1].location.Path {
-			return s.Fail(s.request.operation(), fmt.Errorf("%w: the array is named twice", zarr.ErrInvalidArgument))
+		if i > 0 && s.hold.at.Path == t.ordered[i-1].hold.at.Path {
+			return s.array.fail(s.array.request.operation(), fmt.Errorf("%w: the array is named twice", zarr.ErrInvalidArgument))
 		}
 	}
-	if err := t.each(func(s *session) error { return s.identify(ctx) }); err != nil {
+	if err := t.each(func(s *session) error { return s.array.identify(ctx) }); err != nil {
 		return err
 	}
 	var all []member
 	for _, s := range t.ordered {
-		all = append(all, member{s.location.Path.String(), s.request.operation(), s.request})
+		all = append(all, member{s.hold.at.Path.String(), s.array.request.operation(), s.array.request})
 	}
 	for _, s := range t.sessions {
-		s.request = jointRequest{s.request, all}
+		s.array.request = jointRequest{s.array.request, all}
 	}
 	return nil
 }
@@ -180,10 +180,10 @@ func (t *transaction) checkShared(ctx context.Context) (err error) {
 		}
 		changed := false
 		lookErr := t.each(func(s *session) error {
-			if err := s.core.FinishOthers(ctx); err != nil {
+			if err := s.array.core.FinishOthers(ctx); err != nil {
 				return err
 			}
-			now, err := s.Fresh(ctx)
+			now, err := s.array.fresh(ctx)
 			changed = changed || now != states[s]
 			return err
 		})
@@ -200,9 +200,9 @@ func (t *transaction) compare(ctx context.Context, states map[*session]*snapshot
 	var arrays []*zarr.Array
 	var after []func([]int64) []int64
 	for i, s := range t.sessions {
-		old, err := s.Fresh(ctx)
+		old, err := s.array.fresh(ctx)
 		if err != nil {
-			return s.Fail(s.request.operation(), err)
+			return s.array.fail(s.array.request.operation(), err)
 		}
 		// CheckShared still compares the others with an array that may differ, because it
 		// reads the members of the group. It does not check that array itself.
@@ -211,7 +211,7 @@ func (t *transaction) compare(ctx context.Context, states map[*session]*snapshot
 		}
 		now, err := s.target(old)
 		if err != nil {
-			return s.Fail(s.request.operation(), err)
+			return s.array.fail(s.array.request.operation(), err)
 		}
 		shape := old.Grid.Shape()
 		if now != nil {
@@ -228,7 +228,7 @@ func (t *transaction) compare(ctx context.Context, states map[*session]*snapshot
 	if len(arrays) == 0 {
 		return nil
 	}
-	return checkShared(ctx, t.sessions[0].request.operation(), arrays, after)
+	return checkShared(ctx, t.sessions[0].array.request.operation(), arrays, after)
 }
 
 // exclusively calls do while no other process stages chunks of any of the arrays. It
@@ -239,12 +239,12 @@ func (t *transaction) exclusively(ctx context.Context, do func(context.Context) 
 		do = func(ctx context.Context) error {
 			// Errors of do name their array already. Those of the lock itself do not.
 			err, ran := error(nil), false
-			own := s.exclusively(ctx, func(ctx context.Context) error {
+			own := s.hold.exclusively(ctx, func(ctx context.Context) error {
 				ran, err = true, within(ctx)
 				return nil
 			})
 			if own != nil {
-				own = s.Fail(s.name(), own)
+				own = s.array.fail(s.array.name(), own)
 			}
 			if !ran {
 				return own
@@ -260,7 +260,7 @@ func (t *transaction) run(ctx context.Context) error {
 	if done, err := t.concludeEarlier(ctx); done || err != nil {
 		return err
 	}
-	if err := t.each(func(s *session) error { return s.checkUnmoved(ctx) }); err != nil {
+	if err := t.each(func(s *session) error { return s.array.checkUnmoved(ctx) }); err != nil {
 		return err
 	}
 	// Before anything is claimed, because nothing has to be given up after an error here.
@@ -277,7 +277,7 @@ func (t *transaction) run(ctx context.Context) error {
 	// The batch is the ID of the first claim, so a process that resumes the claims has
 	// the same one.
 	for _, s := range work.ordered {
-		s.opt.Batch = work.ordered[0].claim.ID
+		s.opt.Batch = work.ordered[0].hold.claim.ID
 	}
 	for range mostRounds {
 		// All arrays are staged before one is published. A round finds what was written
@@ -290,7 +290,7 @@ func (t *transaction) run(ctx context.Context) error {
 			break
 		}
 		for _, s := range work.ordered {
-			s.report.Again++
+			s.ledger.report.Again++
 		}
 	}
 	return err
@@ -302,19 +302,19 @@ func (t *transaction) run(ctx context.Context) error {
 func (t *transaction) concludeEarlier(ctx context.Context) (done bool, err error) {
 	var states []*snapshot.Array
 	err = t.each(func(s *session) error {
-		old, err := s.Fresh(ctx)
+		old, err := s.array.fresh(ctx)
 		if err != nil {
 			return err
 		}
 		states = append(states, old)
 		is, err := s.publishedEarlier(ctx, old)
-		done = done || is && s.movesPlanes()
+		done = done || is && s.array.movesPlanes()
 		return err
 	})
 	for i, s := range t.ordered {
 		if err == nil {
-			s.report.Changed = done
-			err = s.Fail(s.request.operation(), s.completePublished(ctx, states[i]))
+			s.ledger.report.Changed = done
+			err = s.array.fail(s.array.request.operation(), s.hold.completePublished(ctx, states[i]))
 		}
 	}
 	return done, err
@@ -324,7 +324,7 @@ func (t *transaction) concludeEarlier(ctx context.Context) (done bool, err error
 func (t *transaction) changingArrays(ctx context.Context) (*transaction, error) {
 	work := &transaction{parts: t.parts}
 	return work, t.each(func(s *session) error {
-		old, err := s.Fresh(ctx)
+		old, err := s.array.fresh(ctx)
 		if err != nil {
 			return err
 		}
@@ -344,7 +344,7 @@ func (t *transaction) begin(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		old, err := s.Fresh(ctx)
+		old, err := s.array.fresh(ctx)
 		if err != nil {
 			return err
 		}
@@ -386,24 +386,24 @@ type changer = func(*snapshot.Array) (*publish.Change, *snapshot.Array, error)
 func (t *transaction) update(ctx context.Context, change func(*session) changer) error {
 	// In the order of paths, as all transactions do, so that two of them cannot deadlock.
 	for _, s := range t.ordered {
-		lock, err := s.core.Lock().Exclude(ctx)
+		lock, err := s.array.core.Lock().Exclude(ctx)
 		if err != nil {
-			return s.Fail(s.name(), err)
+			return s.array.fail(s.array.name(), err)
 		}
 		defer lock.Release()
 	}
 	return publish.Retry(ctx, func() error {
 		var parts []publish.Participant
 		for _, s := range t.ordered {
-			parts = append(parts, s.core.Participant(ctx, change(s)))
+			parts = append(parts, s.array.core.Participant(ctx, change(s)))
 		}
-		err := publish.UpdateAll(ctx, parts, tree.Refresh(t.ordered[0].core.Node.Limits))
+		err := publish.UpdateAll(ctx, parts, tree.Refresh(t.ordered[0].array.core.Node.Limits))
 		if !errors.Is(err, publish.ErrPending) {
 			return err
 		}
 		// A crashed writer has left another transaction. Complete it or roll it back, and
 		// try again on the documents that it leaves.
-		return errors.Join(err, t.each(func(s *session) error { return s.core.FinishOthers(ctx) }))
+		return errors.Join(err, t.each(func(s *session) error { return s.array.core.FinishOthers(ctx) }))
 	})
 }
 
@@ -413,15 +413,15 @@ func (t *transaction) finish(ctx context.Context) error {
 	ctx = store.Finishing(ctx)
 	// Two passes: no claim is dropped before all graces have begun.
 	err := t.each(func(s *session) error {
-		if s.report.Changed = s.lineage != nil; s.lineage != nil {
-			if err := s.location.BeginGrace(ctx, s.lineage, s.core.Node.Durability); err != nil {
+		if s.ledger.report.Changed = s.record != nil; s.record != nil {
+			if err := s.hold.at.BeginGrace(ctx, s.record, s.hold.durability); err != nil {
 				return err
 			}
 		}
-		return removeOwn(ctx, s.location, s.claim.ID)
+		return removeOwn(ctx, s.hold.at, s.hold.claim.ID)
 	})
 	if err == nil {
-		err = t.each(func(s *session) error { return s.drop(ctx) })
+		err = t.each(func(s *session) error { return s.hold.drop(ctx) })
 	}
 	return publish.Incomplete(err)
 }

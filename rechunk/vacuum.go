@@ -127,7 +127,7 @@ func Vacuum(ctx context.Context, a *zarr.Array, opt *VacuumOptions) (*VacuumRepo
 	v := s.newVacuum(ctx, opt.Grace)
 	v.dry = opt.DryRun
 	err := v.runAll(ctx)
-	return &v.findings, s.Fail("vacuum", err)
+	return &v.findings, s.array.fail("vacuum", err)
 }
 
 // newVacuum returns a vacuum with a grace as in [VacuumOptions.Grace].
@@ -142,12 +142,12 @@ func (s *session) vacuumFirst(ctx context.Context, old *snapshot.Array) error {
 	if s.opt.Grace == 0 {
 		return nil
 	}
-	if err := s.noteMove(ctx, old); err != nil {
+	if err := s.array.noteMove(ctx, old); err != nil {
 		return err
 	}
 	v := s.newVacuum(ctx, s.opt.Grace)
 	err := v.runAll(ctx)
-	s.report.Freed += v.findings.Freed()
+	s.ledger.report.Freed += v.findings.Freed()
 	return err
 }
 
@@ -155,17 +155,17 @@ func (s *session) vacuumFirst(ctx context.Context, old *snapshot.Array) error {
 // The vacuum removes its record, and in a store without locks the note about that would
 // look as if it had happened since the state was read: a document is written right
 // after its record, and times tell no order of both.
-func (s *session) noteMove(ctx context.Context, old *snapshot.Array) error {
-	if !s.core.Node.Fenced() || old.Version.IsZero() {
+func (a *subject) noteMove(ctx context.Context, old *snapshot.Array) error {
+	if !a.core.Node.Fenced() || old.Version.IsZero() {
 		return nil
 	}
-	id, err := s.lastMove(ctx, old)
+	id, err := a.lastMove(ctx, old)
 	if err != nil {
 		return err
 	}
 	// The records were those of the document if it is still the same now: versions never
 	// come back.
-	now, err := s.Fresh(ctx)
+	now, err := a.fresh(ctx)
 	if err == nil && now.Version == old.Version {
 		old.KnowMove(id)
 		now.KnowMove(id)
@@ -178,7 +178,7 @@ func (s *session) willFree(ctx context.Context, old *snapshot.Array) (bool, erro
 	if s.opt.Grace == 0 {
 		return false, nil
 	}
-	t, err := s.request.target(old)
+	t, err := s.array.request.target(old)
 	if err != nil {
 		return false, err
 	}
@@ -208,16 +208,16 @@ type vacuum struct {
 
 func (v *vacuum) runAll(ctx context.Context) error {
 	if v.dry {
-		old, err := v.session.Fresh(ctx)
+		old, err := v.session.array.fresh(ctx)
 		if err != nil {
 			return err
 		}
 		return v.reclaim(ctx, old, nil)
 	}
-	if err := v.session.writable(); err != nil {
+	if err := v.session.array.writable(); err != nil {
 		return err
 	}
-	lock, err := v.session.core.Lock().Exclude(ctx)
+	lock, err := v.session.array.core.Lock().Exclude(ctx)
 	if err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ var errBusy = fmt.Errorf("%w: other programs change the array all the time, so t
 // without locks.
 func (v *vacuum) attempt(ctx context.Context) (done bool, err error) {
 	// Under the lock, or behind the fence, no writer stages chunks that are deleted here.
-	err = v.session.core.UpdateAs(ctx, v.session.core.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+	err = v.session.array.core.UpdateAs(ctx, v.session.array.core.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 		v.findings = VacuumReport{} // of an earlier try
 		v.freedKeys, v.mergedRecords, v.clock = nil, nil, time.Time{}
 		stays := new(keptValues)
@@ -289,16 +289,16 @@ const noConditions = "this store does not delete on conditions: stop other write
 
 // findStoreRefusal returns why the store keeps all chunks, or "".
 func (v *vacuum) findStoreRefusal(ctx context.Context) (string, error) {
-	if !v.session.core.Node.Fenced() {
+	if !v.session.array.core.Node.Fenced() {
 		return "", nil
 	}
 	var err error
-	if v.dry && v.session.writable() != nil { // nothing may be written to find out
-		if !store.Can(v.session.location.Store, store.OpDeleteIf) {
+	if v.dry && v.session.array.writable() != nil { // nothing may be written to find out
+		if !store.Can(v.session.hold.at.Store, store.OpDeleteIf) {
 			err = store.ErrUnsupported
 		}
 	} else {
-		err = v.session.location.CheckDeletes(ctx)
+		err = v.session.hold.at.CheckDeletes(ctx)
 	}
 	if errors.Is(err, store.ErrUnsupported) {
 		return noConditions, nil
@@ -335,7 +335,7 @@ func (v *vacuum) reclaim(ctx context.Context, old *snapshot.Array, b store.Batch
 			return err
 		}
 	}
-	if len(v.freedKeys) > 0 && v.session.location.Path.IsRoot() {
+	if len(v.freedKeys) > 0 && v.session.hold.at.Path.IsRoot() {
 		v.findings.Notes = append(v.findings.Notes, noParents)
 	}
 	if err := v.reclaimMerged(ctx, merged); err != nil {
@@ -350,17 +350,17 @@ const noParents = "no group above the array is known; if one has consolidated me
 // inventory reads and lists what there is. It reads the claim last: nothing that was
 // listed is of a later claim.
 func (v *vacuum) inventory(ctx context.Context, old *snapshot.Array) (found map[metadata.KeyEncoding]*values, left []leftover, merged map[string]*VacuumItem, err error) {
-	if v.records, err = v.session.location.Records(ctx); err == nil {
+	if v.records, err = v.session.hold.at.Records(ctx); err == nil {
 		found, err = v.survey(ctx, old)
 	}
 	if err == nil {
-		left, err = leftovers(ctx, v.session.location)
+		left, err = leftovers(ctx, v.session.hold.at)
 	}
 	if err == nil {
 		merged, err = v.mergedItems(ctx)
 	}
 	if err == nil {
-		v.claim, err = v.session.location.Claim(ctx)
+		v.claim, err = v.session.hold.at.Claim(ctx)
 	}
 	if err == nil {
 		v.chain = lineage.Chain(v.records, old.Doc)
@@ -404,7 +404,7 @@ func (v *vacuum) reclaimGrid(ctx context.Context, old *snapshot.Array, b store.B
 		return nil
 	}
 	if n.kind == kindSuperseded {
-		if err := v.session.location.NoteVacuum(ctx, k, old.Grid.Rank(), v.session.core.Node.Durability); err != nil {
+		if err := v.session.hold.at.NoteVacuum(ctx, k, old.Grid.Rank(), v.session.array.core.Node.Durability); err != nil {
 			return err
 		}
 	}
@@ -412,7 +412,7 @@ func (v *vacuum) reclaimGrid(ctx context.Context, old *snapshot.Array, b store.B
 	// leave a grid that can be reverted to.
 	for _, r := range v.records {
 		if n.kind == kindSuperseded && hasKeys(r.Superseded(), k, old.Grid.Rank()) {
-			if err := v.session.location.RemoveChunks(ctx, r); err != nil {
+			if err := v.session.hold.at.RemoveChunks(ctx, r); err != nil {
 				return err
 			}
 		}
@@ -467,7 +467,7 @@ func (n *values) addFirst(name string) {
 func (v *vacuum) survey(ctx context.Context, old *snapshot.Array) (map[metadata.KeyEncoding]*values, error) {
 	found := map[metadata.KeyEncoding]*values{}
 	rank, chunks := old.Grid.Rank(), old.Grid.Chunks()
-	for e, err := range store.List(ctx, v.session.location.Store, v.session.location.Path, store.Deep) {
+	for e, err := range store.List(ctx, v.session.hold.at.Store, v.session.hold.at.Path, store.Deep) {
 		if err != nil {
 			return nil, err
 		}
@@ -493,12 +493,12 @@ func (v *vacuum) survey(ctx context.Context, old *snapshot.Array) (map[metadata.
 			n = &values{kind: kind, example: e.Name}
 			found[k] = n
 		}
-		n.keys = append(n.keys, v.session.location.Path.MustKey(e.Name))
+		n.keys = append(n.keys, v.session.hold.at.Path.MustKey(e.Name))
 		n.addFirst(e.Name)
 		// Some listings have no sizes.
 		size := e.Size
 		if size < 0 {
-			info, err := store.Stat(ctx, v.session.location.Store, v.session.location.Path.MustKey(e.Name))
+			info, err := store.Stat(ctx, v.session.hold.at.Store, v.session.hold.at.Path.MustKey(e.Name))
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, err
 			}
@@ -557,7 +557,7 @@ func (v *vacuum) notDescended(ctx context.Context) (*lineage.Record, error) {
 		}
 		// The grace begins before the claim is dropped. Without either, the attempt
 		// failed before it was published.
-		since, err := v.session.location.GraceSince(ctx, r)
+		since, err := v.session.hold.at.GraceSince(ctx, r)
 		if err != nil {
 			return nil, err
 		}
@@ -609,14 +609,14 @@ func (v *vacuum) graceLeft(ctx context.Context, r *lineage.Record) (time.Duratio
 	if err := v.askTime(ctx); err != nil {
 		return 0, err
 	}
-	since, err := v.session.location.GraceSince(ctx, r)
+	since, err := v.session.hold.at.GraceSince(ctx, r)
 	if err != nil {
 		return 0, err
 	}
 	if since.IsZero() {
 		since = v.clock
 		if !v.dry {
-			if err := v.session.location.BeginGrace(ctx, r, v.session.core.Node.Durability); err != nil {
+			if err := v.session.hold.at.BeginGrace(ctx, r, v.session.array.core.Node.Durability); err != nil {
 				return 0, err
 			}
 		}
@@ -639,10 +639,10 @@ func (v *vacuum) remainingGrace(since time.Time) time.Duration {
 func (v *vacuum) askTime(ctx context.Context) (err error) {
 	switch {
 	case !v.clock.IsZero():
-	case v.dry && v.session.writable() != nil:
+	case v.dry && v.session.array.writable() != nil:
 		v.clock = time.Now()
 	default:
-		v.clock, err = v.session.location.StoreTime(ctx)
+		v.clock, err = v.session.hold.at.StoreTime(ctx)
 	}
 	return err
 }
@@ -657,9 +657,9 @@ func hasKeys(doc *metadata.Array, k metadata.KeyEncoding, rank int) bool {
 func (v *vacuum) otherDescription(ctx context.Context, k metadata.KeyEncoding, old *snapshot.Array) (string, error) {
 	rank := old.Grid.Rank()
 	// Readers that open the array by consolidated metadata never read its document.
-	for p := v.session.location.Path; !p.IsRoot(); {
+	for p := v.session.hold.at.Path; !p.IsRoot(); {
 		p = p.Parent()
-		doc, err := v.session.core.Node.Listed(ctx, p)
+		doc, err := v.session.array.core.Node.Listed(ctx, p)
 		if err != nil {
 			return "", err
 		}
@@ -667,18 +667,18 @@ func (v *vacuum) otherDescription(ctx context.Context, k metadata.KeyEncoding, o
 			return fmt.Sprintf("the consolidated metadata of %q still describes it; consolidate it again", "/"+p.String()), nil
 		}
 	}
-	if v.session.core.Node.Format() == 2 {
+	if v.session.array.core.Node.Format() == 2 {
 		return "", nil
 	}
-	names, err := tree.Shadowed(ctx, v.session.location.Store, v.session.location.Path)
+	names, err := tree.Shadowed(ctx, v.session.hold.at.Store, v.session.hold.at.Path)
 	if err != nil || !slices.Contains(names, nodename.V2Array) {
 		return "", err
 	}
-	data, _, err := v.session.location.Store.Get(ctx, v.session.location.Path.MustKey(nodename.V2Array), store.Request{Limit: v.session.core.Node.Limits.Document}, nil)
+	data, _, err := v.session.hold.at.Store.Get(ctx, v.session.hold.at.Path.MustKey(nodename.V2Array), store.Request{Limit: v.session.array.core.Node.Limits.Document}, nil)
 	if err != nil {
 		return "", err
 	}
-	if doc, err := metadata.ParseArrayV2(data, nil, v.session.core.Node.Limits); err == nil && hasKeys(doc, k, rank) {
+	if doc, err := metadata.ParseArrayV2(data, nil, v.session.array.core.Node.Limits); err == nil && hasKeys(doc, k, rank) {
 		return nodename.V2Array + " beside the document of format 3 still describes it", nil
 	}
 	return "", nil
@@ -687,9 +687,9 @@ func (v *vacuum) otherDescription(ctx context.Context, k metadata.KeyEncoding, o
 // mergedItems returns what merges in place have kept, by their IDs. Earlier versions of
 // this package made such merges.
 func (v *vacuum) mergedItems(ctx context.Context) (map[string]*VacuumItem, error) {
-	root := v.session.location.MergedRoot()
+	root := v.session.hold.at.MergedRoot()
 	items := map[string]*VacuumItem{}
-	for e, err := range store.List(ctx, v.session.location.Store, root, store.Deep) {
+	for e, err := range store.List(ctx, v.session.hold.at.Store, root, store.Deep) {
 		if err != nil {
 			return nil, err
 		}
@@ -698,7 +698,7 @@ func (v *vacuum) mergedItems(ctx context.Context) (map[string]*VacuumItem, error
 			continue // it is not ours
 		}
 		if items[id] == nil {
-			items[id] = &VacuumItem{Kind: "merged", Keys: v.session.location.Path.Rel(root.MustKey(e.Name))}
+			items[id] = &VacuumItem{Kind: "merged", Keys: v.session.hold.at.Path.Rel(root.MustKey(e.Name))}
 		}
 		items[id].Values++
 		items[id].Bytes += max(0, e.Size)
@@ -717,7 +717,7 @@ func (v *vacuum) reclaimMerged(ctx context.Context, items map[string]*VacuumItem
 		if v.dry {
 			continue
 		}
-		if err := v.session.location.RemoveChunks(ctx, r); err != nil {
+		if err := v.session.hold.at.RemoveChunks(ctx, r); err != nil {
 			return err
 		}
 	}
@@ -730,7 +730,7 @@ func (v *vacuum) reclaimMerged(ctx context.Context, items map[string]*VacuumItem
 		if v.dry || i.Kept != "" {
 			continue
 		}
-		if err := v.session.location.RemoveMerged(ctx, id); err != nil {
+		if err := v.session.hold.at.RemoveMerged(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -769,10 +769,10 @@ func (v *vacuum) forgetGone(ctx context.Context, old *snapshot.Array) error {
 	for _, r := range v.records {
 		inUse := slices.Contains(v.chain, r) || v.claim != nil && r.ID == v.claim.ID
 		if !inUse && deleted(r) {
-			if err := v.session.location.Remove(ctx, r); err != nil {
+			if err := v.session.hold.at.Remove(ctx, r); err != nil {
 				return err
 			}
 		}
 	}
-	return v.session.location.Forget(ctx, v.chain, deleted, v.session.core.Node.Durability)
+	return v.session.hold.at.Forget(ctx, v.chain, deleted, v.session.array.core.Node.Durability)
 }

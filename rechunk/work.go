@@ -54,10 +54,10 @@ var errKeysTaken error = final("the array has the chunk keys of this rechunk alr
 // wanted grid.
 func (s *session) work(old *snapshot.Array) (*work, error) {
 	// Never stage over the chunks of the present grid, whatever a claim says.
-	if s.destination == nil && sameKeys(s.claim.Keys, old.Engine.Keys, old.Grid.Rank()) {
+	if s.destination == nil && sameKeys(s.hold.claim.Keys, old.Engine.Keys, old.Grid.Rank()) {
 		return nil, errKeysTaken
 	}
-	return s.workWith(old, s.claim.Keys)
+	return s.workWith(old, s.hold.claim.Keys)
 }
 
 func (s *session) workWith(old *snapshot.Array, keys metadata.KeyEncoding) (*work, error) {
@@ -69,17 +69,17 @@ func (s *session) workWith(old *snapshot.Array, keys metadata.KeyEncoding) (*wor
 		return nil, err
 	}
 	doc := t.doc.WithKeyEncoding(keys)
-	source, err := s.Bind(old.Doc, func(e *engine.Array) {
+	source, err := s.array.bind(old.Doc, func(e *engine.Array) {
 		e.Store, e.Budget, e.RequireChunks = staging.Witness{Store: e.Store}, s.opt.engine(), false
 	})
 	if err != nil {
 		return nil, err
 	}
-	next, err := s.Bind(doc, s.bindTarget)
+	next, err := s.array.bind(doc, s.bindTarget)
 	if err != nil {
 		return nil, fmt.Errorf("the new grid: %w", err)
 	}
-	policies, err := s.policies(old, next)
+	policies, err := s.array.policies(old, next)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (s *session) workWith(old *snapshot.Array, keys metadata.KeyEncoding) (*wor
 	if err != nil {
 		return nil, err
 	}
-	into, err := s.Bind(doc, func(e *engine.Array) { s.bindTarget(e); e.Budget = s.opt.engine() })
+	into, err := s.array.bind(doc, func(e *engine.Array) { s.bindTarget(e); e.Budget = s.opt.engine() })
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (w *work) listAll(ctx context.Context) error { return w.listBy(ctx, staging
 // listSource lists the source. Unless others share the tasks, what is staged and wanted
 // follows it.
 func (w *work) listSource(ctx context.Context) (err error) {
-	if !w.session.shared {
+	if !w.session.hold.shared {
 		return w.listAll(ctx)
 	}
 	w.sources, err = staging.List(ctx, w.job.Source)
@@ -137,7 +137,7 @@ func (w *work) listSource(ctx context.Context) (err error) {
 // listToStage lists what is stored now, without versions if there are no records to
 // compare with.
 func (w *work) listToStage(ctx context.Context) error {
-	if len(w.session.records) == 0 {
+	if len(w.session.ledger.records) == 0 {
 		return w.listBy(ctx, staging.ListKeys)
 	}
 	return w.listAll(ctx)
@@ -156,14 +156,16 @@ func (w *work) listBy(ctx context.Context, list func(context.Context, *snapshot.
 
 // stale returns the target chunks that are to be staged.
 func (w *work) stale() ([][]int64, error) {
-	return w.job.Stale(w.wanted, w.sources, w.targets, w.job.Records(w.session.records))
+	return w.job.Stale(w.wanted, w.sources, w.targets, w.job.Records(w.session.ledger.records))
 }
 
 // document returns the bytes of the new document.
-func (w *work) document() ([]byte, error) { return w.planned.Doc.Marshal(w.session.core.Node.Limits) }
+func (w *work) document() ([]byte, error) {
+	return w.planned.Doc.Marshal(w.session.array.core.Node.Limits)
+}
 
 // bindTarget sets where the chunks of the target are.
-func (s *session) bindTarget(e *engine.Array) { e.Store, e.Path = s.location.Store, s.location.Path }
+func (s *session) bindTarget(e *engine.Array) { e.Store, e.Path = s.hold.at.Store, s.hold.at.Path }
 
 // keepsChunks reports whether the stored chunks fit already, so that only the document
 // changes.
@@ -174,13 +176,13 @@ func (w *work) keepsChunks() bool {
 // stager returns the executor of the work.
 func (w *work) stager() *staging.Stager {
 	s := &staging.Stager{
-		Job: w.job, Store: w.session.location.Store, Durability: w.session.core.Node.Durability, Requests: w.requests(),
+		Job: w.job, Store: w.session.hold.at.Store, Durability: w.session.array.core.Node.Durability, Requests: w.requests(),
 		Text: w.session.opt.block(), Sources: func() *staging.Table { return w.sources },
 	}
 	// A store without locks: look at the lease before each chunk, because another process
 	// takes the claim over once the lease has lapsed.
-	if s.Shared = w.session.shared; w.session.keeper != nil {
-		s.CheckLease = w.session.checkLease
+	if s.Shared = w.session.hold.shared; w.session.hold.keeper != nil {
+		s.CheckLease = w.session.hold.checkLease
 	}
 	if w.session.destination != nil {
 		s.CopyBudget = budget.New(w.session.opt.engine())
@@ -189,7 +191,7 @@ func (w *work) stager() *staging.Stager {
 }
 
 // requests returns the number of requests that a task has in flight.
-func (w *work) requests() int { return engine.InFlight(w.session.location.Store, 0, tasks) }
+func (w *work) requests() int { return engine.InFlight(w.session.hold.at.Store, 0, tasks) }
 
 // stage stages everything that is not staged yet, block by block.
 func (w *work) stage(ctx context.Context) error {
@@ -212,7 +214,7 @@ func (w *work) stage(ctx context.Context) error {
 	s := w.stager()
 	// A resumed rechunk may lack a few chunks only. Making these from the source is
 	// cheaper than completing the scratch.
-	if len(plan.Stages) > 1 && (len(w.session.records) == 0 || !w.readsLittle(list)) {
+	if len(plan.Stages) > 1 && (len(w.session.ledger.records) == 0 || !w.readsLittle(list)) {
 		if s.Input, err = w.fill(ctx, plan); err != nil {
 			return err
 		}
@@ -229,7 +231,7 @@ func (w *work) stageBlocks(ctx context.Context, s *staging.Stager, plan *blocks.
 	p := w.session.progress(len(plan.Stages), len(plan.Stages), len(w.wanted), len(list))
 	return w.stageAll(ctx, s, w.parts(lastBlocks(plan), list), func(ctx context.Context, box grid.Box, records []staging.Record) error {
 		// The chunks are stored and synced. Only now a record may say so.
-		if err := w.save(ctx, recordsOf(w.session.location, w.session.claim.ID), records); err != nil {
+		if err := w.save(ctx, recordsOf(w.session.hold.at, w.session.hold.claim.ID), records); err != nil {
 			return err
 		}
 		p.add(box)
@@ -239,9 +241,9 @@ func (w *work) stageBlocks(ctx context.Context, s *staging.Stager, plan *blocks.
 
 // remember remembers records.
 func (w *work) remember(_ context.Context, _ grid.Box, records []staging.Record) error {
-	w.session.mu.Lock()
-	defer w.session.mu.Unlock()
-	w.session.records = append(w.session.records, records...)
+	w.session.ledger.mu.Lock()
+	defer w.session.ledger.mu.Unlock()
+	w.session.ledger.records = append(w.session.ledger.records, records...)
 	return nil
 }
 
@@ -270,7 +272,7 @@ func (w *work) stageAll(
 	done func(ctx context.Context, box grid.Box, records []staging.Record) error,
 ) error {
 	group, within := parallel.New(ctx)
-	if group.SetLimit(tasks); w.session.serial {
+	if group.SetLimit(tasks); w.session.ledger.serial {
 		group.SetLimit(1)
 	}
 	s.Done = w.count
@@ -297,17 +299,17 @@ func (w *work) stageAll(
 // checkNotGivenUp returns an error if another process has given this rechunk up: what it
 // stores might be in the way of a later one. Where the store has locks, none does.
 func (w *work) checkNotGivenUp(ctx context.Context) error {
-	if w.session.locked {
+	if w.session.hold.locked {
 		return nil
 	}
-	return w.session.checkClaim(ctx)
+	return w.session.hold.check(ctx)
 }
 
 // count adds to the report what was staged.
 func (w *work) count(c staging.Counts) {
-	w.session.mu.Lock()
-	defer w.session.mu.Unlock()
-	w.session.report.Staged.include(Counts(c))
+	w.session.ledger.mu.Lock()
+	defer w.session.ledger.mu.Unlock()
+	w.session.ledger.report.Staged.include(Counts(c))
 }
 
 // parts returns the boxes of target chunks that are staged together. They are the blocks
@@ -342,7 +344,7 @@ func (w *work) parts(blocks *grid.Grid, list [][]int64) []grid.Box {
 		b := found[n]
 		// Without records nothing was staged before, so the block is made as a whole,
 		// with its chunks that have only fill values: the latter cost nothing.
-		if all, ok := b.box.Len(); ok && all == int64(len(b.stale)) || len(w.session.records) == 0 {
+		if all, ok := b.box.Len(); ok && all == int64(len(b.stale)) || len(w.session.ledger.records) == 0 {
 			parts = append(parts, b.box)
 			continue
 		}
