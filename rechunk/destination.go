@@ -305,9 +305,9 @@ func (s *session) copyOnce(ctx context.Context) (done bool, err error) {
 	if err := w.clear(ctx); err != nil {
 		return false, err
 	}
-	doc := w.planned.Doc
+	doc := w.draft.planned.Doc
 	if s.notesOrigin {
-		if doc, err = w.noteOrigin(ctx); err != nil {
+		if doc, err = s.noteOrigin(ctx, w); err != nil {
 			return false, err
 		}
 	}

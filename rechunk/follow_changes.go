@@ -203,7 +203,7 @@ func (u *update) sumsBefore(ctx context.Context, g *grid.Grid, indices [][]int64
 // another version than before, so that later ones can be compared even if the codecs of
 // the array that follows do not keep elements exactly.
 func (u *update) nextOrigin(ctx context.Context) (*origin, error) {
-	o, err := newOrigin(u.origin.Source, u.source, u.sources, u.planned.Doc, u.f.to.array.core.Node.Limits)
+	o, err := newOrigin(u.origin.Source, u.source, u.sources, u.planned.Doc, u.f.to.hold.at.Limits)
 	if err != nil {
 		return nil, err
 	}

@@ -250,27 +250,27 @@ func (a *subject) originName() string {
 
 // noteOrigin stores the origin of a new array, before that is published, and returns its
 // document.
-func (w *work) noteOrigin(ctx context.Context) (*metadata.Array, error) {
-	r := singleRequest(w.session.array.request).(Rechunking)
-	if err := keepWithin(w.sources, w.old.Grid, r.Region); err != nil {
+func (s *session) noteOrigin(ctx context.Context, w *work) (*metadata.Array, error) {
+	r := singleRequest(s.array.request).(Rechunking)
+	if err := keepWithin(w.stock.sources, w.draft.old.Grid, r.Region); err != nil {
 		return nil, err
 	}
-	doc, err := withOrigin(w.planned.Doc, w.session.array.originName())
+	doc, err := withOrigin(w.draft.planned.Doc, s.array.originName())
 	if err != nil {
 		return nil, err
 	}
-	o, err := newOrigin(w.session.array.originName(), w.old, w.sources, doc, w.session.array.core.Node.Limits)
+	o, err := newOrigin(s.array.originName(), w.draft.old, w.stock.sources, doc, s.hold.at.Limits)
 	if err != nil {
 		return nil, err
 	}
 	o.Region, o.Adapt = r.Region, r.Adapt
-	if err := o.checkSize(w.session.opt.memory()); err != nil {
+	if err := o.checkSize(w.opt.memory()); err != nil {
 		return nil, err
 	}
-	if o.Codecs, err = codecsAsked(withSums(r, w.old)); err != nil {
+	if o.Codecs, err = codecsAsked(withSums(r, w.draft.old)); err != nil {
 		return nil, err
 	}
-	return doc, putOrigin(ctx, w.session.hold.at, o, w.session.array.core.Node.Durability)
+	return doc, putOrigin(ctx, w.hold.at, o, s.array.core.Node.Durability)
 }
 
 // askedFor reports whether a later request asks for no codecs, or for those of the first.

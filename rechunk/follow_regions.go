@@ -221,7 +221,7 @@ func (u *update) replace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	raw, err := w.planned.Doc.Marshal(u.f.to.array.core.Node.Limits)
+	raw, err := w.draft.planned.Doc.Marshal(u.f.to.hold.at.Limits)
 	if err != nil {
 		return err
 	}
@@ -231,14 +231,15 @@ func (u *update) replace(ctx context.Context) error {
 		if err := u.f.to.hold.check(ctx); err != nil {
 			return err
 		}
-		u.planned = w.planned // its document is the one that the origin names
+		u.planned = w.draft.planned // its document is the one that the origin names
 		if err := u.settle(ctx); err != nil {
 			return err
 		}
-		return w.putLineage(ctx, u.current.Doc)
+		u.f.to.record, err = w.putLineage(ctx, u.current.Doc)
+		return err
 	}
 	err = u.publish(ctx, func(*snapshot.Array) (*publish.Change, *snapshot.Array, error) {
-		return &publish.Change{Document: raw, Warn: true, Stage: stage}, w.planned, nil
+		return &publish.Change{Document: raw, Warn: true, Stage: stage}, w.draft.planned, nil
 	})
 	if err != nil {
 		return err
@@ -274,14 +275,14 @@ func (u *update) stage(ctx context.Context) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = publish.Batch(ctx, u.f.to.hold.at.Store, u.f.to.array.core.Node.Durability, func(ctx context.Context, b store.Batch) error {
+	err = publish.Batch(ctx, u.f.to.hold.at.Store, u.f.to.hold.durability, func(ctx context.Context, b store.Batch) error {
 		return u.overwrite(ctx, next, b)
 	})
 	if err != nil {
 		return nil, err
 	}
-	w.planned = next
-	w.targets, err = staging.List(ctx, next)
+	w.draft.planned = next
+	w.stock.targets, err = staging.List(ctx, next)
 	return w, err
 }
 
@@ -306,7 +307,7 @@ func (u *update) stageKept(ctx context.Context, keys metadata.KeyEncoding) (*wor
 	if err != nil {
 		return nil, err
 	}
-	w := &work{session: u.f.to, job: job, old: u.current, planned: into}
+	w := u.f.to.newWork(&draft{job: job, old: u.current, planned: into})
 	if err := w.stage(ctx); err != nil {
 		return nil, err
 	}

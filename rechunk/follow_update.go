@@ -221,7 +221,7 @@ func (u *update) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	u.progress = u.f.to.progress(stages, stages, n, n)
+	u.progress = u.f.to.opt.progress(stages, stages, n, n)
 	if err := change(ctx); err != nil {
 		return err
 	}
@@ -236,7 +236,7 @@ func (u *update) run(ctx context.Context) error {
 
 // removeOldOrigins deletes the origins that no document names any more.
 func (u *update) removeOldOrigins(ctx context.Context) error {
-	identity, err := documentIdentity(u.planned.Doc, u.f.to.array.core.Node.Limits)
+	identity, err := documentIdentity(u.planned.Doc, u.f.to.hold.at.Limits)
 	if err != nil {
 		return err
 	}
@@ -262,12 +262,12 @@ func (u *update) renew(ctx context.Context) error {
 		return err
 	}
 	u.f.to.ledger.report.Changed = u.f.to.ledger.report.Changed || u.described
-	return againIf(replaceOrigin(ctx, u.f.to.hold.at, o, u.origin, u.f.to.array.core.Node.Durability))
+	return againIf(replaceOrigin(ctx, u.f.to.hold.at, o, u.origin, u.f.to.hold.durability))
 }
 
 // relabel publishes other attributes.
 func (u *update) relabel(ctx context.Context) error {
-	raw, err := u.planned.Doc.Marshal(u.f.to.array.core.Node.Limits)
+	raw, err := u.planned.Doc.Marshal(u.f.to.hold.at.Limits)
 	if err != nil {
 		return err
 	}
@@ -313,7 +313,7 @@ func (u *update) growth(old *snapshot.Array) (*publish.Change, error) {
 		// Elements are read below. A source would not do for those of variable length.
 		shape.Region, shape.Gain.From = r.box, &snapshot.Source{Shape: r.box.Shape()}
 	}
-	change, err := old.Stage(u.planned, shape, u.f.to.array.core.Node.Limits)
+	change, err := old.Stage(u.planned, shape, u.f.to.hold.at.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -349,7 +349,7 @@ func (u *update) settle(ctx context.Context) error {
 	if u.planned.Doc.Format() == 2 {
 		o.Attributes = u.origin.Attributes // others are set later
 	}
-	return putOrigin(ctx, u.f.to.hold.at, o, u.f.to.array.core.Node.Durability)
+	return putOrigin(ctx, u.f.to.hold.at, o, u.f.to.hold.durability)
 }
 
 // nextDocument returns the document that an array gets for the present shape of the one

@@ -80,7 +80,7 @@ func Inspect(ctx context.Context, a *zarr.Array) (*Inspection, error) {
 }
 
 func (s *session) inspect(ctx context.Context) (*Inspection, error) {
-	v, i := &vacuum{session: s}, new(Inspection)
+	v, i := &vacuum{array: s.array, hold: s.hold}, new(Inspection)
 	// Most arrays have neither records nor a claim, and one round trip finds that out.
 	var early *lineage.Claim
 	var earlyErr error

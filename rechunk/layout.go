@@ -13,31 +13,54 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/remedy"
+	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/store"
 )
 
-// layout returns the stages of the work and their blocks. Blocks are boxes whose elements
+// planner plans the stages of a draft within the memory.
+type planner struct {
+	job    *staging.Job
+	moves  bool // the planes of an axis move
+	opt    Options
+	store  store.Store // of the target
+	began  []int64     // the shape of the array when the rechunk began, or nil
+	size   int64       // of an element
+	serial bool        // a task of the plan needs so much memory that only one may run
+}
+
+// layout plans the stages of the work.
+func (w *work) layout() (*blocks.Plan, error) {
+	p := planner{
+		job: w.draft.job, moves: !w.draft.move.IsZero(), opt: w.opt, store: w.hold.at.Store,
+		began: w.ledger.began, size: int64(w.draft.job.Target.Engine.Size),
+	}
+	plan, err := p.plan()
+	w.ledger.serial = w.ledger.serial || p.serial
+	return plan, err
+}
+
+// plan returns the stages of the draft and their blocks. Blocks are boxes whose elements
 // fit into the memory of a task. The blocks of the last stage consist of whole target
 // chunks, and a single stage reads few chunks of the source twice.
-func (w *work) layout() (*blocks.Plan, error) {
-	size := int64(w.job.Target.Engine.Size)
-	opt, err := w.blockOptions()
+func (p *planner) plan() (*blocks.Plan, error) {
+	opt, err := p.blockOptions()
 	if err != nil {
 		return nil, err
 	}
 	// Scratch that was made before the array grew stays valid only where the blocks stay.
-	if plan := w.grownLayout(size, opt); plan != nil {
+	if plan := p.grownLayout(opt); plan != nil {
 		return plan, nil
 	}
-	plan, err := blocks.New(w.job.SourceUnits(), w.job.Target.Grid, size, w.session.opt.block(), opt)
+	plan, err := blocks.New(p.job.SourceUnits(), p.job.Target.Grid, p.size, p.opt.block(), opt)
 	if err == nil && len(plan.Stages) > 1 {
 		// A task packs its scratch object beside the elements: twice the block, and what
 		// it reads or writes at a time.
-		if less, err := blocks.New(w.job.SourceUnits(), w.job.Target.Grid, size, w.session.opt.packingBytes(), opt); err == nil {
+		if less, err := blocks.New(p.job.SourceUnits(), p.job.Target.Grid, p.size, p.opt.packingBytes(), opt); err == nil {
 			return less, nil
 		}
 	}
 	if err == nil {
-		return w.mergeSmallBlocks(plan)
+		return p.mergeSmallBlocks(plan)
 	}
 	unfit := (*blocks.FitError)(nil)
 	if !errors.As(err, &unfit) {
@@ -45,26 +68,26 @@ func (w *work) layout() (*blocks.Plan, error) {
 	}
 	// A chunk that does not fit into the memory of a task may still be copied as it is
 	// encoded, which needs no memory for elements.
-	if copies, copiesErr := w.job.CopiesAll(); copiesErr != nil || copies {
+	if copies, copiesErr := p.job.CopiesAll(); copiesErr != nil || copies {
 		if copiesErr != nil {
 			return nil, copiesErr
 		}
-		return w.mergeSmallBlocks(&blocks.Plan{Stages: []blocks.Stage{{Blocks: w.job.Target.Grid}}})
+		return p.mergeSmallBlocks(&blocks.Plan{Stages: []blocks.Stage{{Blocks: p.job.Target.Grid}}})
 	}
 	// One large chunk at a time takes half of the memory, or as much as it needs if the
 	// caller has set no limit.
-	if most := w.session.opt.memory() / 2; w.session.opt.Memory == 0 || unfit.Bytes <= most {
-		read := w.job.SourceUnits()
+	if most := p.opt.memory() / 2; p.opt.Memory == 0 || unfit.Bytes <= most {
+		read := p.job.SourceUnits()
 		if opt.Parts != nil {
 			read = opt.Parts
 		}
-		all := max(most, largestChunk(read, size), largestChunk(w.job.Target.Grid, size))
-		plan, err = blocks.New(w.job.SourceUnits(), w.job.Target.Grid, size, all, &blocks.Options{Stages: 1, Parts: opt.Parts})
+		all := max(most, largestChunk(read, p.size), largestChunk(p.job.Target.Grid, p.size))
+		plan, err = blocks.New(p.job.SourceUnits(), p.job.Target.Grid, p.size, all, &blocks.Options{Stages: 1, Parts: opt.Parts})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w; "+remedy.Memory+" of %dB suffices", zarr.ErrLimit, err, product(unfit.Bytes, 2))
 	}
-	w.session.ledger.serial = true
+	p.serial = true
 	return plan, nil
 }
 
@@ -73,20 +96,20 @@ func (w *work) layout() (*blocks.Plan, error) {
 const nearAmplification = 4
 
 // blockOptions returns how blocks are planned.
-func (w *work) blockOptions() (*blocks.Options, error) {
+func (p *planner) blockOptions() (*blocks.Options, error) {
 	// Scratch has elements of fixed width. A moved axis aligns well, except where it is
 	// cut.
-	if w.job.Target.Type.Variable() || !w.move.IsZero() {
+	if p.job.Target.Type.Variable() || p.moves {
 		return &blocks.Options{Stages: 1}, nil
 	}
-	opt := blocks.Options{Request: engine.RequestBytes(w.session.hold.at.Store)}
-	if w.session.opt.planning != nil {
-		opt = *w.session.opt.planning
+	opt := blocks.Options{Request: engine.RequestBytes(p.store)}
+	if p.opt.planning != nil {
+		opt = *p.opt.planning
 	}
-	parts, err := w.sourceParts()
+	parts, err := p.sourceParts()
 	// Scratch is written and read. A near store reads the same bytes several times from
 	// memory meanwhile.
-	if parts != nil && opt.Amplification == 0 && engine.Near(w.session.hold.at.Store) {
+	if parts != nil && opt.Amplification == 0 && engine.Near(p.store) {
 		opt.Amplification = nearAmplification
 	}
 	opt.Parts = parts
@@ -100,20 +123,20 @@ func (o Options) packingBytes() int64 { return o.block() / 4 * 3 }
 // array has grown since, and blocks for the new elements. It returns nil if there was one
 // stage, or the blocks of the new elements do not fit. Then the layout is that of an
 // array which has always had this shape, and scratch that fits it stays by its records.
-func (w *work) grownLayout(size int64, opt *blocks.Options) *blocks.Plan {
-	shape := w.job.Target.Grid.Shape()
-	if len(w.session.ledger.began) != len(shape) || slices.Equal(w.session.ledger.began, shape) || slices.Contains(w.session.ledger.began, 0) {
+func (p *planner) grownLayout(opt *blocks.Options) *blocks.Plan {
+	shape := p.job.Target.Grid.Shape()
+	if len(p.began) != len(shape) || slices.Equal(p.began, shape) || slices.Contains(p.began, 0) {
 		return nil
 	}
 	box := make(grid.Box, len(shape))
-	for i, n := range w.session.ledger.began {
+	for i, n := range p.began {
 		box[i].Stop = n
 	}
-	units, err := w.job.SourceUnits().Restrict(box)
+	units, err := p.job.SourceUnits().Restrict(box)
 	if err != nil { // the array has shrunk
 		return nil
 	}
-	target, err := w.job.Target.Grid.Restrict(box)
+	target, err := p.job.Target.Grid.Restrict(box)
 	if err != nil {
 		return nil
 	}
@@ -123,14 +146,14 @@ func (w *work) grownLayout(size int64, opt *blocks.Options) *blocks.Plan {
 			return nil
 		}
 	}
-	plan, err := blocks.New(units, target, size, w.session.opt.block(), &began)
+	plan, err := blocks.New(units, target, p.size, p.opt.block(), &began)
 	if err != nil || len(plan.Stages) < 2 {
 		return nil
 	}
-	if plan, err = blocks.New(units, target, size, w.session.opt.packingBytes(), &began); err != nil || len(plan.Stages) < 2 {
+	if plan, err = blocks.New(units, target, p.size, p.opt.packingBytes(), &began); err != nil || len(plan.Stages) < 2 {
 		return nil
 	}
-	plan, err = plan.Grown(w.job.SourceUnits(), w.job.Target.Grid, size, w.session.opt.packingBytes(), opt)
+	plan, err = plan.Grown(p.job.SourceUnits(), p.job.Target.Grid, p.size, p.opt.packingBytes(), opt)
 	if err != nil {
 		return nil
 	}
@@ -176,7 +199,7 @@ const (
 // mergeSmallBlocks merges neighbouring blocks of a plan of one stage while they fit
 // into the memory of a task: every task costs a record that is synced. It does not
 // change plans of several stages, whose blocks are the objects of the scratch.
-func (w *work) mergeSmallBlocks(plan *blocks.Plan) (*blocks.Plan, error) {
+func (p *planner) mergeSmallBlocks(plan *blocks.Plan) (*blocks.Plan, error) {
 	if len(plan.Stages) > 1 {
 		return plan, nil
 	}
@@ -192,7 +215,7 @@ func (w *work) mergeSmallBlocks(plan *blocks.Plan) (*blocks.Plan, error) {
 	}
 	merged := false
 	for i, left := g.Rank()-1, min(mostBlocks, all/enoughTasks); i >= 0; i-- {
-		a, most := g.Axis(i), w.session.opt.block()/max(1, int64(w.job.Target.Engine.Size))
+		a, most := g.Axis(i), p.opt.block()/max(1, int64(p.job.Target.Engine.Size))
 		for k, n := range lengths {
 			if k != i {
 				most /= n
@@ -234,12 +257,12 @@ const (
 // sourceParts returns the units of the source, cut into runs of planes that lie next to
 // each other in a stored chunk and can be read without the others. It returns nil if
 // chunks are only read as a whole: if they are compressed, sharded or small.
-func (w *work) sourceParts() (*grid.Grid, error) {
-	chain, g := w.job.Source.Engine.Chain, w.job.Source.Grid
-	if chain.Divided() || !chain.Partial() || !chain.InOrder() || w.job.SourceUnits() != g {
+func (p *planner) sourceParts() (*grid.Grid, error) {
+	chain, g := p.job.Source.Engine.Chain, p.job.Source.Grid
+	if chain.Divided() || !chain.Partial() || !chain.InOrder() || p.job.SourceUnits() != g {
 		return nil, nil
 	}
-	along, plane := partedAxis(g, int64(w.job.Source.Engine.Size))
+	along, plane := partedAxis(g, int64(p.job.Source.Engine.Size))
 	if along < 0 {
 		return nil, nil
 	}

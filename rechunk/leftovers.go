@@ -44,7 +44,7 @@ func leftovers(ctx context.Context, at lineage.Array) ([]leftover, error) {
 // reclaimJournals deletes the journals of transactions that were rolled back, and whose
 // writers have had time to notice.
 func (v *vacuum) reclaimJournals(ctx context.Context) error {
-	found, err := publish.Aborted(ctx, v.session.array.core.Node.Node)
+	found, err := publish.Aborted(ctx, v.array.core.Node.Node)
 	if err != nil || len(found) == 0 {
 		return err
 	}
@@ -52,7 +52,7 @@ func (v *vacuum) reclaimJournals(ctx context.Context) error {
 		return err
 	}
 	for _, key := range found {
-		info, err := store.Stat(ctx, v.session.hold.at.Store, key)
+		info, err := store.Stat(ctx, v.hold.at.Store, key)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -68,7 +68,7 @@ func (v *vacuum) reclaimJournals(ctx context.Context) error {
 			item.Due = time.Now().Add(left)
 			item.Kept = "its writer may still run"
 		case !v.dry:
-			_, err = store.Write(ctx, v.session.hold.at.Store, store.Delete(key), store.Sync)
+			_, err = store.Write(ctx, v.hold.at.Store, store.Delete(key), store.Sync)
 		}
 		if err != nil {
 			return err
@@ -82,14 +82,14 @@ func (v *vacuum) reclaimJournals(ctx context.Context) error {
 // rechunk that was killed has left it. It keeps the object while a rechunk runs, such as
 // the one that this vacuum is a part of.
 func (v *vacuum) reclaimMark(ctx context.Context) error {
-	key := v.session.hold.at.Path.MustKey(lockName)
-	if _, locks := store.As[store.Locker](v.session.hold.at.Store); !locks || v.dry || v.claim != nil || v.session.hold.locked {
+	key := v.hold.at.Path.MustKey(lockName)
+	if _, locks := store.As[store.Locker](v.hold.at.Store); !locks || v.dry || v.claim != nil || v.hold.locked {
 		return nil
 	}
-	if there, err := store.Exists(ctx, v.session.hold.at.Store, key); !there || err != nil {
+	if there, err := store.Exists(ctx, v.hold.at.Store, key); !there || err != nil {
 		return err
 	}
-	unlock, _, err := lockDir(ctx, v.session.hold.at.Store, key, -1)
+	unlock, _, err := lockDir(ctx, v.hold.at.Store, key, -1)
 	if errors.Is(err, ErrClaimed) || errors.Is(err, store.ErrLocked) {
 		return nil // it is in use
 	}
@@ -119,7 +119,7 @@ func (v *vacuum) reclaimLeftovers(ctx context.Context, list []leftover) error {
 		if v.dry {
 			continue
 		}
-		if _, err := store.Write(ctx, v.session.hold.at.Store, store.Delete(v.session.hold.at.Path.MustKey(l.name)), store.Sync); err != nil {
+		if _, err := store.Write(ctx, v.hold.at.Store, store.Delete(v.hold.at.Path.MustKey(l.name)), store.Sync); err != nil {
 			return err
 		}
 	}

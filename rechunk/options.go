@@ -88,9 +88,9 @@ type progress struct {
 }
 
 // progress begins to count a stage that has all objects but some.
-func (s *session) progress(stage, stages, all, missing int) *progress {
+func (o Options) progress(stage, stages, all, missing int) *progress {
 	now := Progress{Stage: stage, Stages: stages, Done: int64(max(0, all-missing)), Total: int64(all)}
-	return &progress{state: now, report: s.opt.Progress}
+	return &progress{state: now, report: o.Progress}
 }
 
 // add counts the objects of a box.

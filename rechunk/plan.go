@@ -183,8 +183,8 @@ func (s *session) plan(ctx context.Context) (*Plan, error) {
 	if err != nil || w == nil {
 		return p, err
 	}
-	p.Changes, p.Grid, p.Policy = true, w.planned.Grid, w.policy
-	if w.keepsChunks() {
+	p.Changes, p.Grid, p.Policy = true, w.draft.planned.Grid, w.draft.policy
+	if w.draft.keepsChunks() {
 		return p, nil
 	}
 	return p, s.predict(ctx, old, w, p)
@@ -216,47 +216,47 @@ func (s *session) predict(ctx context.Context, old *snapshot.Array, w *work, p *
 	if err != nil {
 		return err
 	}
-	if w.session.ledger.serial { // as in layout
-		size := int64(w.job.Target.Engine.Size)
-		p.Memory = max(p.Memory, product(2, max(largestChunk(w.job.SourceUnits(), size), largestChunk(w.job.Target.Grid, size))))
+	if w.ledger.serial { // as in layout
+		size := int64(w.draft.job.Target.Engine.Size)
+		p.Memory = max(p.Memory, product(2, max(largestChunk(w.draft.job.SourceUnits(), size), largestChunk(w.draft.job.Target.Grid, size))))
 	}
-	if w.sources, err = staging.List(ctx, w.job.Source); err != nil {
+	if w.stock.sources, err = staging.List(ctx, w.draft.job.Source); err != nil {
 		return err
 	}
-	if w.wanted, err = w.job.Wanted(w.sources); err != nil {
+	if w.stock.wanted, err = w.draft.job.Wanted(w.stock.sources); err != nil {
 		return err
 	}
-	p.State.addChunks(w.sources)
-	p.Sources, p.BytesStored = int64(w.sources.Len()), w.sources.Bytes
-	p.Dropped, p.BytesDropped = w.job.Unused(w.sources)
+	p.State.addChunks(w.stock.sources)
+	p.Sources, p.BytesStored = int64(w.stock.sources.Len()), w.stock.sources.Bytes
+	p.Dropped, p.BytesDropped = w.draft.job.Unused(w.stock.sources)
 	if s.destination == nil {
 		p.Links = store.Can(s.hold.at.Store, store.OpClone)
 	}
 	if err := w.predictStages(p, plan); err != nil {
 		return err
 	}
-	p.Space = w.session.space(w.job.Source, p)
+	p.Space = spaceOf(s.hold.at, w.draft.job.Source, p)
 	return nil
 }
 
 // predictStages adds the stages of a plan.
 func (w *work) predictStages(p *Plan, plan *blocks.Plan) error {
-	list := make([][]int64, len(w.wanted))
-	for i, n := range w.wanted {
-		list[i] = w.job.Index(n)
+	list := make([][]int64, len(w.stock.wanted))
+	for i, n := range w.stock.wanted {
+		list[i] = w.draft.job.Index(n)
 	}
 	levels, err := w.scratch(plan)
 	if err != nil {
 		return err
 	}
-	lists := &listing{source: pages(w.sources.Len()), target: pages(0)}
+	lists := &listing{source: pages(w.stock.sources.Len()), target: pages(0)}
 	var from *staging.Scratch
 	for _, l := range levels {
-		wanted, err := l.scratch.Wanted(w.sources)
+		wanted, err := l.scratch.Wanted(w.stock.sources)
 		if err != nil {
 			return err
 		}
-		q := &staging.Predictor{Job: l.scratch.Job, Sources: w.sources, Input: from, Output: l.scratch}
+		q := &staging.Predictor{Job: l.scratch.Job, Sources: w.stock.sources, Input: from, Output: l.scratch}
 		for _, n := range wanted {
 			if err := q.Task(boxAt(l.scratch.Index(n))); err != nil {
 				return err
@@ -267,7 +267,7 @@ func (w *work) predictStages(p *Plan, plan *blocks.Plan) error {
 		lists.addScratch(len(wanted))
 		from = l.scratch
 	}
-	q := &staging.Predictor{Job: w.job, Sources: w.sources, Input: from}
+	q := &staging.Predictor{Job: w.draft.job, Sources: w.stock.sources, Input: from}
 	for _, box := range w.parts(lastBlocks(plan), list) {
 		if err := q.Task(box); err != nil {
 			return err
@@ -331,8 +331,8 @@ type Space struct {
 	Free int64
 }
 
-// space returns the space of what p has predicted for a source.
-func (s *session) space(source *snapshot.Array, p *Plan) Space {
+// spaceOf returns the space at a place of what p has predicted for a source.
+func spaceOf(at lineage.Array, source *snapshot.Array, p *Plan) Space {
 	copied, certain := p.BytesCopied, p.BytesCopied
 	if p.Links {
 		copied, certain = p.BytesArranged, p.BytesArranged
@@ -343,7 +343,7 @@ func (s *session) space(source *snapshot.Array, p *Plan) Space {
 		copied, certain = min(copied, p.BytesStored), 0
 	}
 	took := Space{Likely: p.BytesScratch + copied + encodedBytes(source, p), Free: -1}
-	room, err := store.DirectoriesOf(s.hold.at.Store).Room(s.hold.at.Path)
+	room, err := store.DirectoriesOf(at.Store).Room(at.Path)
 	if err != nil {
 		return took
 	}
@@ -397,7 +397,7 @@ func (s *session) checkSpace(ctx context.Context, old *snapshot.Array, w *work, 
 		return err
 	}
 	// Predicting lists all chunks, which is not worth it if there is plenty.
-	if most := product(logicalBytes(w.job.Source), int64(len(plan.Stages))+1); room.Free > most {
+	if most := product(logicalBytes(w.draft.job.Source), int64(len(plan.Stages))+1); room.Free > most {
 		return nil
 	}
 	defer func() { s.hold.claim = nil }() // predict takes one for the names of scratch

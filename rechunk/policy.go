@@ -129,16 +129,17 @@ func (s *session) fitAttributes(ctx context.Context) error {
 	if err != nil || w == nil {
 		return err
 	}
-	return w.fitAttributes(ctx)
+	return s.publishPolicy(ctx, w.draft)
 }
 
-func (w *work) fitAttributes(ctx context.Context) error {
-	if w.policy == "" || w.planned.Doc.Format() != 2 || w.session.destination != nil {
+// publishPolicy publishes the policy of a draft in format 2.
+func (s *session) publishPolicy(ctx context.Context, d *draft) error {
+	if d.policy == "" || d.planned.Doc.Format() != 2 || d.copies {
 		return nil
 	}
-	w.session.ledger.report.Policy = w.policy
-	return w.session.array.core.UpdateAttributesV2(ctx, func(object []byte) ([]byte, error) {
-		p, err := w.session.array.policies(w.old, w.planned)
+	s.ledger.report.Policy = d.policy
+	return s.array.core.UpdateAttributesV2(ctx, func(object []byte) ([]byte, error) {
+		p, err := s.array.policies(d.old, d.planned)
 		if err != nil {
 			return nil, err
 		}

@@ -55,7 +55,7 @@ func (h *hold) completePublished(ctx context.Context, old *snapshot.Array) error
 func (s *session) relabel(ctx context.Context, old *snapshot.Array) (done bool, err error) {
 	fits := func(old *snapshot.Array) (*work, error) {
 		w, err := s.workWith(old, old.Engine.Keys)
-		if w == nil || err != nil || !w.keepsChunks() {
+		if w == nil || err != nil || !w.draft.keepsChunks() {
 			return nil, err
 		}
 		return w, nil
@@ -64,7 +64,7 @@ func (s *session) relabel(ctx context.Context, old *snapshot.Array) (done bool, 
 	if w == nil || err != nil {
 		return false, err
 	}
-	if err := w.fitAttributes(ctx); err != nil {
+	if err := s.publishPolicy(ctx, w.draft); err != nil {
 		return false, err
 	}
 	lock, err := s.array.core.Lock().Exclude(ctx)
@@ -79,9 +79,9 @@ func (s *session) relabel(ctx context.Context, old *snapshot.Array) (done bool, 
 		if done = w != nil; err != nil || w == nil {
 			return nil, nil, err
 		}
-		raw, err := w.document()
-		s.ledger.report.Policy = w.policy
-		return &publish.Change{Document: raw}, w.planned, err
+		raw, err := w.draft.planned.Doc.Marshal(w.hold.at.Limits)
+		s.ledger.report.Policy = w.draft.policy
+		return &publish.Change{Document: raw}, w.draft.planned, err
 	})
 	s.ledger.report.Changed = done && err == nil
 	return done, err
@@ -137,17 +137,20 @@ func (s *session) publication(old *snapshot.Array) (*publish.Change, *snapshot.A
 	if err != nil || w == nil {
 		return nil, nil, err
 	}
-	raw, err := w.document()
+	raw, err := w.draft.planned.Doc.Marshal(w.hold.at.Limits)
 	if err != nil {
 		return nil, nil, err
 	}
-	s.ledger.report.Policy = cmp.Or(s.ledger.report.Policy, w.policy)
+	s.ledger.report.Policy = cmp.Or(s.ledger.report.Policy, w.draft.policy)
 	// Arrays of this process that were opened before refuse indices of the old planes.
-	if w.session.array.movesPlanes() {
-		w.planned.Numbering = new(snapshot.Numbering)
+	if s.array.movesPlanes() {
+		w.draft.planned.Numbering = new(snapshot.Numbering)
 	}
-	stage := func(ctx context.Context, _ store.Batch) error { return w.settle(ctx, old.Doc) }
-	return &publish.Change{Document: raw, Warn: true, Stage: stage}, w.planned, nil
+	stage := func(ctx context.Context, _ store.Batch) (err error) {
+		s.record, err = w.settle(ctx, old.Doc)
+		return err
+	}
+	return &publish.Change{Document: raw, Warn: true, Stage: stage}, w.draft.planned, nil
 }
 
 // fewStale is the number of chunks that are staged under the lock. More are staged again
@@ -157,57 +160,57 @@ const fewStale = 64
 // settle stages what has changed until nothing has, deletes what does not belong to the
 // new grid, and stores the record of the rechunk. It runs after writers were warned, so a
 // chunk that is stored after the last comparison is written again by its writer.
-func (w *work) settle(ctx context.Context, old *metadata.Array) error {
+func (w *work) settle(ctx context.Context, old *metadata.Array) (*lineage.Record, error) {
 	// Another process may have taken the claim, to resume or to abandon it. After the
 	// warning, it cannot do so unnoticed: it changes the document, too.
-	if err := w.session.hold.check(ctx); err != nil {
-		return err
+	if err := w.hold.check(ctx); err != nil {
+		return nil, err
 	}
 	for range mostRounds {
 		if err := w.listAll(ctx); err != nil {
-			return err
+			return nil, err
 		}
 		stale, err := w.stale()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		// Writers wait for the lock. Leave it to stage many chunks, but not for ever:
 		// with writers that change more chunks than a round stages, only the lock ends
 		// it.
-		if len(stale) > fewStale && w.session.ledger.report.Again < mostRounds/2 {
-			return errAgain
+		if len(stale) > fewStale && w.ledger.report.Again < mostRounds/2 {
+			return nil, errAgain
 		}
 		if len(stale) == 0 {
 			// Listing and staging took time. A process that was stopped meanwhile must
 			// not delete chunks of the one that has taken its claim over.
-			if err := w.session.hold.checkLease(ctx); err != nil {
-				return err
+			if err := w.hold.checkLease(ctx); err != nil {
+				return nil, err
 			}
 			if err := w.clear(ctx); err != nil {
-				return err
+				return nil, err
 			}
 			return w.putLineage(ctx, old)
 		}
 		// Under the lock there is no progress, and no records are stored: a crash loses
 		// little work.
-		if err := w.stageAll(ctx, w.stager(), boxesAt(stale), w.remember); err != nil {
-			return err
+		if err := w.stageAll(ctx, w.stager(), boxesAt(stale), w.ledger.remember); err != nil {
+			return nil, err
 		}
 	}
-	return errAgain
+	return nil, errAgain
 }
 
 // clear deletes staged chunks that have only fill values by now, or lie beyond the grid.
 func (w *work) clear(ctx context.Context) error {
-	return publish.Batch(ctx, w.session.hold.at.Store, w.session.array.core.Node.Durability, func(ctx context.Context, b store.Batch) error {
-		for index := range w.job.Surplus(w.wanted, w.targets) {
-			if _, err := b.Write(ctx, store.Delete(w.job.Target.Engine.Key(index))); err != nil {
+	return publish.Batch(ctx, w.hold.at.Store, w.hold.durability, func(ctx context.Context, b store.Batch) error {
+		for index := range w.draft.job.Surplus(w.stock.wanted, w.stock.targets) {
+			if _, err := b.Write(ctx, store.Delete(w.draft.job.Target.Engine.Key(index))); err != nil {
 				return err
 			}
 		}
 		// The array has shrunk since they were staged.
-		for _, index := range w.targets.BeyondExtent {
-			if _, err := b.Write(ctx, store.Delete(w.job.Target.Engine.Key(index))); err != nil {
+		for _, index := range w.stock.targets.BeyondExtent {
+			if _, err := b.Write(ctx, store.Delete(w.draft.job.Target.Engine.Key(index))); err != nil {
 				return err
 			}
 		}
@@ -216,25 +219,23 @@ func (w *work) clear(ctx context.Context) error {
 }
 
 // putLineage stores the record of the rechunk, before the document is published.
-func (w *work) putLineage(ctx context.Context, old *metadata.Array) error {
+func (w *work) putLineage(ctx context.Context, old *metadata.Array) (*lineage.Record, error) {
 	// Each attempt has a record, also those of a crashed process whose work this one has
 	// resumed. A record is found by its document, and those were never published.
-	if err := w.session.hold.forgetAttempts(ctx); err != nil {
-		return err
+	if err := w.hold.forgetAttempts(ctx); err != nil {
+		return nil, err
 	}
-	w.session.record = nil
-	r, err := lineage.NewRecord(w.session.hold.claim.ID, w.session.hold.claim.Operation, old, w.planned.Doc, w.session.array.core.Node.Limits)
+	r, err := lineage.NewRecord(w.hold.claim.ID, w.hold.claim.Operation, old, w.draft.planned.Doc, w.hold.at.Limits)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r.By, r.Moved, r.Batch = holder(w.session.hold.claim.Operation), w.move.Segments != nil, w.session.opt.Batch
-	r.GrowthBefore, r.GrowthAfter = growthOf(old.Attributes), growthOf(w.planned.Doc.Attributes)
-	if err := w.session.hold.at.Put(ctx, r, w.session.array.core.Node.Durability); err != nil {
-		return err
+	r.By, r.Moved, r.Batch = holder(w.hold.claim.Operation), w.draft.move.Segments != nil, w.opt.Batch
+	r.GrowthBefore, r.GrowthAfter = growthOf(old.Attributes), growthOf(w.draft.planned.Doc.Attributes)
+	if err := w.hold.at.Put(ctx, r, w.hold.durability); err != nil {
+		return nil, err
 	}
-	w.session.record = r
 	// Revert compares the stored chunks with these, to find out what was written since.
-	return w.session.hold.at.PutChunks(ctx, r, staging.AppendRecords(nil, w.targets.Records()), w.session.array.core.Node.Durability)
+	return r, w.hold.at.PutChunks(ctx, r, staging.AppendRecords(nil, w.stock.targets.Records()), w.hold.durability)
 }
 
 // forgetAttempts removes the records of attempts that were not published.

@@ -198,7 +198,7 @@ func (s *saver) kinship(name string) kinship {
 func (w *work) save(ctx context.Context, dir store.Path, records []staging.Record) error {
 	s := w.saver
 	if s == nil {
-		return saveRecords(ctx, w.session.hold.at, dir, "", records, w.session.array.core.Node.Durability)
+		return saveRecords(ctx, w.hold.at, dir, "", records, w.hold.durability)
 	}
 	// Two tasks of the share run at once.
 	s.mu.Lock()
@@ -228,7 +228,7 @@ func (w *work) flushLocked(ctx context.Context) error {
 	// After an error these records are lost, and their chunks are staged again.
 	records := s.pending
 	s.pending = nil
-	return saveRecords(ctx, w.session.hold.at, s.dir, shareSeparator+s.share, records, w.session.array.core.Node.Durability)
+	return saveRecords(ctx, w.hold.at, s.dir, shareSeparator+s.share, records, w.hold.durability)
 }
 
 // markersDir has a marker of each share that is done, an object that says so by its name.
@@ -251,23 +251,23 @@ func (p StageShare) marker(plan *blocks.Plan) string {
 
 // markers returns the directory of the markers.
 func (w *work) markers() store.Path {
-	return recordsOf(w.session.hold.at, w.session.hold.claim.ID).MustKey(markersDir + "-").Dir()
+	return recordsOf(w.hold.at, w.hold.claim.ID).MustKey(markersDir + "-").Dir()
 }
 
 // mark notes that a share is done.
 func (w *sharedWork) mark(ctx context.Context, share StageShare) error {
-	_, err := store.Write(ctx, w.work.session.hold.at.Store, store.Put(w.work.markers().MustKey(share.marker(w.plan)), []byte("{}")), w.work.session.array.core.Node.Durability)
+	_, err := store.Write(ctx, w.work.hold.at.Store, store.Put(w.work.markers().MustKey(share.marker(w.plan)), []byte("{}")), w.work.hold.durability)
 	return err
 }
 
 // isMarked reports whether a share was done.
 func (w *sharedWork) isMarked(ctx context.Context, share StageShare) (bool, error) {
-	return store.Exists(ctx, w.work.session.hold.at.Store, w.work.markers().MustKey(share.marker(w.plan)))
+	return store.Exists(ctx, w.work.hold.at.Store, w.work.markers().MustKey(share.marker(w.plan)))
 }
 
 // marked returns the names of the markers.
 func (w *work) marked(ctx context.Context) (map[string]struct{}, error) {
-	names, err := namesIn(ctx, w.session.hold.at.Store, w.markers(), store.Flat)
+	names, err := namesIn(ctx, w.hold.at.Store, w.markers(), store.Flat)
 	done := make(map[string]struct{}, len(names))
 	for _, name := range names {
 		done[name] = struct{}{}

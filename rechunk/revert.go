@@ -102,7 +102,7 @@ func (r *reversion) change(ctx context.Context) changer {
 		if last.Moved {
 			next.Numbering = new(snapshot.Numbering)
 		}
-		raw, err := next.Doc.Marshal(r.array.core.Node.Limits)
+		raw, err := next.Doc.Marshal(r.hold.at.Limits)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -118,7 +118,7 @@ func (r *reversion) change(ctx context.Context) changer {
 				}
 				r.record = nil
 			}
-			made, err := lineage.NewRecord(newID(), operationRevert, old.Doc, next.Doc, r.array.core.Node.Limits)
+			made, err := lineage.NewRecord(newID(), operationRevert, old.Doc, next.Doc, r.hold.at.Limits)
 			if err != nil {
 				return err
 			}

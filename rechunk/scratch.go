@@ -42,9 +42,9 @@ func (w *work) scratch(plan *blocks.Plan) ([]*level, error) {
 	list := make([]*level, len(plan.Stages)-1)
 	for k := range list {
 		cut, next := plan.Stages[k].Blocks, plan.Stages[k+1].Blocks
-		name := scratchName(k, w.session.hold.claim.HasVersion(), cut, next)
-		dir := w.session.hold.at.Path.MustKey(scratchDir + w.session.hold.claim.ID + "/" + name + "/-").Dir()
-		s, err := staging.NewScratch(w.job.Source, w.session.hold.at.Store, dir, cut, next)
+		name := scratchName(k, w.hold.claim.HasVersion(), cut, next)
+		dir := w.hold.at.Path.MustKey(scratchDir + w.hold.claim.ID + "/" + name + "/-").Dir()
+		s, err := staging.NewScratch(w.draft.job.Source, w.hold.at.Store, dir, cut, next)
 		if err != nil {
 			return nil, err
 		}
@@ -74,10 +74,10 @@ const fewBytes = 2
 // readsLittle reports whether making chunks one by one from the source reads at most
 // fewBytes times the source.
 func (w *work) readsLittle(list [][]int64) bool {
-	units, size := w.job.SourceUnits(), int64(w.job.Source.Engine.Size)
-	all, read := logicalBytes(w.job.Source), int64(0)
+	units, size := w.draft.job.SourceUnits(), int64(w.draft.job.Source.Engine.Size)
+	all, read := logicalBytes(w.draft.job.Source), int64(0)
 	for _, index := range list {
-		c, ok := w.job.Target.Grid.Chunk(index)
+		c, ok := w.draft.job.Target.Grid.Chunk(index)
 		if !ok {
 			continue
 		}
@@ -113,7 +113,7 @@ func (w *work) fill(ctx context.Context, plan *blocks.Plan) (*staging.Reading, e
 // load reads the records of scratch.
 func (w *work) load(ctx context.Context, levels []*level) (err error) {
 	for _, l := range levels {
-		if l.records, err = loadRecords(ctx, w.session.hold.at, l.recordsDir(), w.job.Source.Grid.Rank(), w.session.opt.memory()); err != nil {
+		if l.records, err = loadRecords(ctx, w.hold.at, l.recordsDir(), w.draft.job.Source.Grid.Rank(), w.opt.memory()); err != nil {
 			return err
 		}
 	}
@@ -149,7 +149,7 @@ func (w *work) complete(ctx context.Context, levels []*level, k int) (*staging.R
 
 // reading returns scratch to read from. w.sources has what it was made from.
 func (w *work) reading(l *level) *staging.Reading {
-	return &staging.Reading{Scratch: l.scratch, Sources: w.sources, Objects: l.objects, Requests: w.requests(), Memory: w.session.opt.engine()}
+	return &staging.Reading{Scratch: l.scratch, Sources: w.stock.sources, Objects: l.objects, Requests: w.requests(), Memory: w.opt.engine()}
 }
 
 // staleIn returns the blocks of a level that must be made, as the source is now.
@@ -160,7 +160,7 @@ func (w *work) staleIn(ctx context.Context, l *level) (stale [][]int64, err erro
 	if l.objects, err = staging.List(ctx, l.scratch.Target); err != nil {
 		return nil, err
 	}
-	wanted, err := l.scratch.Wanted(w.sources)
+	wanted, err := l.scratch.Wanted(w.stock.sources)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func (w *work) staleIn(ctx context.Context, l *level) (stale [][]int64, err erro
 	// An object whose source chunks have all been erased since is not remade. It has old
 	// elements, so forget it: otherwise the next stage would read them.
 	l.objects.Keep(wanted)
-	return l.scratch.Stale(wanted, w.sources, l.objects, l.scratch.Records(l.records))
+	return l.scratch.Stale(wanted, w.stock.sources, l.objects, l.scratch.Records(l.records))
 }
 
 // recordsDir is the directory of the records of a level.
@@ -176,7 +176,7 @@ func (l *level) recordsDir() store.Path { return l.dir.MustKey("records/-").Dir(
 
 // make makes blocks of a level, and stores their records.
 func (w *work) make(ctx context.Context, s *staging.Stager, l *level, stale [][]int64) error {
-	p := w.session.progress(l.stage, l.stages, l.wanted, len(stale))
+	p := w.opt.progress(l.stage, l.stages, l.wanted, len(stale))
 	var mu sync.Mutex
 	return w.stageAll(ctx, s, boxesAt(stale), func(ctx context.Context, box grid.Box, records []staging.Record) error {
 		// The objects are durable. A record stored earlier could promise one that a

@@ -112,7 +112,7 @@ var errNoTasks = errors.New("nothing has to be staged")
 
 // layoutFor returns the stages of the work, which may be nil, of which share must be one.
 func (w *work) layoutFor(share StageShare) (*blocks.Plan, error) {
-	if w == nil || w.keepsChunks() {
+	if w == nil || w.draft.keepsChunks() {
 		return nil, errNoTasks
 	}
 	plan, err := w.layout()
@@ -276,7 +276,7 @@ func (p *Sharing) planWork(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.work != nil && p.work.work.old.Version == old.Version && p.work.id == p.s.hold.claim.ID {
+	if p.work != nil && p.work.work.draft.old.Version == old.Version && p.work.id == p.s.hold.claim.ID {
 		return nil
 	}
 	p.work = nil
@@ -335,7 +335,7 @@ func (w *sharedWork) refreshRecords(ctx context.Context, share StageShare) error
 	}
 	// Markers first, records second: the records of a share are stored before its marker.
 	if list.done, err = w.work.marked(ctx); err == nil {
-		list.names, err = namesIn(ctx, w.work.session.hold.at.Store, list.dir, store.Flat)
+		list.names, err = namesIn(ctx, w.work.hold.at.Store, list.dir, store.Flat)
 	}
 	return err
 }
@@ -384,7 +384,7 @@ func (w *sharedWork) failed(ctx context.Context, list *backlog, stage int) (err 
 		return nil
 	}
 	list.failed = true
-	list.names, err = namesIn(store.Finishing(ctx), w.work.session.hold.at.Store, list.dir, store.Flat)
+	list.names, err = namesIn(store.Finishing(ctx), w.work.hold.at.Store, list.dir, store.Flat)
 	return err
 }
 
@@ -404,7 +404,7 @@ func (w *sharedWork) makeMissing(ctx context.Context, list *backlog, stage int, 
 // publishes looks at them.
 func (w *sharedWork) missing(ctx context.Context, list *backlog, share StageShare) ([][]int64, error) {
 	mine := list.parts[share.Task]
-	w.work.session.ledger.records = nil
+	w.work.ledger.records = nil
 	if len(mine) == 0 {
 		return nil, nil
 	}
@@ -415,12 +415,12 @@ func (w *sharedWork) missing(ctx context.Context, list *backlog, share StageShar
 	if len(records) == 0 {
 		return mine, nil
 	}
-	w.work.session.ledger.records = records
+	w.work.ledger.records = records
 	there := list.job.Recorded(records)
 	// The publisher compares the chunks of the last stage once more. So only those of a
 	// share that is not marked, and objects of scratch, are looked up here.
 	if _, done := list.done[share.marker(w.plan)]; !done || share.Stage < len(w.levels) {
-		if there, err = staging.Look(ctx, list.job.Target, mine, engine.InFlight(w.work.session.hold.at.Store, 0, tasks)); err != nil {
+		if there, err = staging.Look(ctx, list.job.Target, mine, engine.InFlight(w.work.hold.at.Store, 0, tasks)); err != nil {
 			return nil, err
 		}
 	}
@@ -429,7 +429,7 @@ func (w *sharedWork) missing(ctx context.Context, list *backlog, share StageShar
 		numbers[i] = list.job.Number(index)
 	}
 	slices.Sort(numbers)
-	return list.job.Stale(numbers, w.work.sources, there, list.job.Records(records))
+	return list.job.Stale(numbers, w.work.stock.sources, there, list.job.Records(records))
 }
 
 // recordsOf returns the records that may be about a share: its own, and those of other
@@ -437,7 +437,7 @@ func (w *sharedWork) missing(ctx context.Context, list *backlog, share StageShar
 func (w *sharedWork) recordsOf(ctx context.Context, list *backlog) (records []staging.Record, err error) {
 	var own []string
 	read := func(names ...string) ([]staging.Record, error) {
-		return readRecords(ctx, w.work.session.hold.at, list.dir, names, w.work.job.Source.Grid.Rank(), w.work.session.opt.memory())
+		return readRecords(ctx, w.work.hold.at, list.dir, names, w.work.draft.job.Source.Grid.Rank(), w.work.opt.memory())
 	}
 	for _, name := range list.names {
 		switch w.work.saver.kinship(name) {
@@ -461,7 +461,7 @@ func (w *sharedWork) recordsOf(ctx context.Context, list *backlog) (records []st
 // list lists the source for a stage, and what is done. What is marked as done is in the
 // records that are listed after it.
 func (w *sharedWork) list(ctx context.Context, stage int) (list *backlog, err error) {
-	list = &backlog{stager: w.work.stager(), job: w.work.job, dir: recordsOf(w.work.session.hold.at, w.id), foreign: map[string][]staging.Record{}}
+	list = &backlog{stager: w.work.stager(), job: w.work.draft.job, dir: recordsOf(w.work.hold.at, w.id), foreign: map[string][]staging.Record{}}
 	// In this order, see refreshRecords.
 	if list.done, err = w.work.marked(ctx); err != nil {
 		return nil, err
@@ -471,11 +471,11 @@ func (w *sharedWork) list(ctx context.Context, stage int) (list *backlog, err er
 		list.stager.Job, list.stager.Output = l.scratch.Job, l.scratch
 		list.job, list.dir = l.scratch.Job, l.recordsDir()
 	}
-	if list.names, err = namesIn(ctx, w.work.session.hold.at.Store, list.dir, store.Flat); err != nil {
+	if list.names, err = namesIn(ctx, w.work.hold.at.Store, list.dir, store.Flat); err != nil {
 		return nil, err
 	}
 	if stage == 0 {
-		w.work.sources, err = staging.List(ctx, w.work.job.Source)
+		w.work.stock.sources, err = staging.List(ctx, w.work.draft.job.Source)
 	} else if err = w.work.load(ctx, w.levels[stage-1:stage]); err == nil {
 		// The stage before must be complete. This lists the source, too.
 		list.stager.Input, err = w.work.requireScratch(ctx, w.levels[stage-1])
@@ -483,14 +483,14 @@ func (w *sharedWork) list(ctx context.Context, stage int) (list *backlog, err er
 	if err != nil {
 		return nil, err
 	}
-	numbers, err := list.job.Wanted(w.work.sources)
+	numbers, err := list.job.Wanted(w.work.stock.sources)
 	if err != nil {
 		return nil, err
 	}
 	for _, n := range numbers {
 		list.wanted = append(list.wanted, list.job.Index(n))
 	}
-	if w.work.wanted = numbers; stage < len(w.levels) {
+	if w.work.stock.wanted = numbers; stage < len(w.levels) {
 		w.levels[stage].wanted = len(numbers)
 	}
 	return list, nil
@@ -507,10 +507,10 @@ func (w *sharedWork) divide(list *backlog, stage int, of int64) {
 		blocks, at := lastBlocks(w.plan), index
 		if stage < len(w.levels) {
 			blocks = w.levels[stage].scratch.Target.Grid
-		} else if c, ok := w.work.job.Target.Grid.Chunk(index); ok {
+		} else if c, ok := w.work.draft.job.Target.Grid.Chunk(index); ok {
 			at, _, _ = blocks.Locate(c.Start)
 		}
-		k := shareOf(blocks, w.work.session.ledger.began, at, of)
+		k := shareOf(blocks, w.work.ledger.began, at, of)
 		list.parts[k] = append(list.parts[k], index)
 	}
 }

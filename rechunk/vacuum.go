@@ -132,7 +132,7 @@ func Vacuum(ctx context.Context, a *zarr.Array, opt *VacuumOptions) (*VacuumRepo
 
 // newVacuum returns a vacuum with a grace as in [VacuumOptions.Grace].
 func (s *session) newVacuum(ctx context.Context, grace time.Duration) *vacuum {
-	v := &vacuum{session: s, grace: max(0, cmp.Or(grace, DefaultGrace))}
+	v := &vacuum{array: s.array, hold: s.hold, grace: max(0, cmp.Or(grace, DefaultGrace))}
 	v.storeRefusal = sync.OnceValues(func() (string, error) { return v.findStoreRefusal(ctx) })
 	return v
 }
@@ -192,7 +192,8 @@ func (s *session) willFree(ctx context.Context, old *snapshot.Array) (bool, erro
 
 // vacuum is one call of Vacuum.
 type vacuum struct {
-	session  *session
+	array    *subject
+	hold     *hold
 	grace    time.Duration
 	dry      bool
 	findings VacuumReport
@@ -208,16 +209,16 @@ type vacuum struct {
 
 func (v *vacuum) runAll(ctx context.Context) error {
 	if v.dry {
-		old, err := v.session.array.fresh(ctx)
+		old, err := v.array.fresh(ctx)
 		if err != nil {
 			return err
 		}
 		return v.reclaim(ctx, old, nil)
 	}
-	if err := v.session.array.writable(); err != nil {
+	if err := v.array.writable(); err != nil {
 		return err
 	}
-	lock, err := v.session.array.core.Lock().Exclude(ctx)
+	lock, err := v.array.core.Lock().Exclude(ctx)
 	if err != nil {
 		return err
 	}
@@ -237,7 +238,7 @@ var errBusy = fmt.Errorf("%w: other programs change the array all the time, so t
 // without locks.
 func (v *vacuum) attempt(ctx context.Context) (done bool, err error) {
 	// Under the lock, or behind the fence, no writer stages chunks that are deleted here.
-	err = v.session.array.core.UpdateAs(ctx, v.session.array.core.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+	err = v.array.core.UpdateAs(ctx, v.array.core.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 		v.findings = VacuumReport{} // of an earlier try
 		v.freedKeys, v.mergedRecords, v.clock = nil, nil, time.Time{}
 		stays := new(keptValues)
@@ -289,16 +290,16 @@ const noConditions = "this store does not delete on conditions: stop other write
 
 // findStoreRefusal returns why the store keeps all chunks, or "".
 func (v *vacuum) findStoreRefusal(ctx context.Context) (string, error) {
-	if !v.session.array.core.Node.Fenced() {
+	if !v.array.core.Node.Fenced() {
 		return "", nil
 	}
 	var err error
-	if v.dry && v.session.array.writable() != nil { // nothing may be written to find out
-		if !store.Can(v.session.hold.at.Store, store.OpDeleteIf) {
+	if v.dry && v.array.writable() != nil { // nothing may be written to find out
+		if !store.Can(v.hold.at.Store, store.OpDeleteIf) {
 			err = store.ErrUnsupported
 		}
 	} else {
-		err = v.session.hold.at.CheckDeletes(ctx)
+		err = v.hold.at.CheckDeletes(ctx)
 	}
 	if errors.Is(err, store.ErrUnsupported) {
 		return noConditions, nil
@@ -335,7 +336,7 @@ func (v *vacuum) reclaim(ctx context.Context, old *snapshot.Array, b store.Batch
 			return err
 		}
 	}
-	if len(v.freedKeys) > 0 && v.session.hold.at.Path.IsRoot() {
+	if len(v.freedKeys) > 0 && v.hold.at.Path.IsRoot() {
 		v.findings.Notes = append(v.findings.Notes, noParents)
 	}
 	if err := v.reclaimMerged(ctx, merged); err != nil {
@@ -350,17 +351,17 @@ const noParents = "no group above the array is known; if one has consolidated me
 // inventory reads and lists what there is. It reads the claim last: nothing that was
 // listed is of a later claim.
 func (v *vacuum) inventory(ctx context.Context, old *snapshot.Array) (found map[metadata.KeyEncoding]*values, left []leftover, merged map[string]*VacuumItem, err error) {
-	if v.records, err = v.session.hold.at.Records(ctx); err == nil {
+	if v.records, err = v.hold.at.Records(ctx); err == nil {
 		found, err = v.survey(ctx, old)
 	}
 	if err == nil {
-		left, err = leftovers(ctx, v.session.hold.at)
+		left, err = leftovers(ctx, v.hold.at)
 	}
 	if err == nil {
 		merged, err = v.mergedItems(ctx)
 	}
 	if err == nil {
-		v.claim, err = v.session.hold.at.Claim(ctx)
+		v.claim, err = v.hold.at.Claim(ctx)
 	}
 	if err == nil {
 		v.chain = lineage.Chain(v.records, old.Doc)
@@ -404,7 +405,7 @@ func (v *vacuum) reclaimGrid(ctx context.Context, old *snapshot.Array, b store.B
 		return nil
 	}
 	if n.kind == kindSuperseded {
-		if err := v.session.hold.at.NoteVacuum(ctx, k, old.Grid.Rank(), v.session.array.core.Node.Durability); err != nil {
+		if err := v.hold.at.NoteVacuum(ctx, k, old.Grid.Rank(), v.hold.durability); err != nil {
 			return err
 		}
 	}
@@ -412,7 +413,7 @@ func (v *vacuum) reclaimGrid(ctx context.Context, old *snapshot.Array, b store.B
 	// leave a grid that can be reverted to.
 	for _, r := range v.records {
 		if n.kind == kindSuperseded && hasKeys(r.Superseded(), k, old.Grid.Rank()) {
-			if err := v.session.hold.at.RemoveChunks(ctx, r); err != nil {
+			if err := v.hold.at.RemoveChunks(ctx, r); err != nil {
 				return err
 			}
 		}
@@ -467,7 +468,7 @@ func (n *values) addFirst(name string) {
 func (v *vacuum) survey(ctx context.Context, old *snapshot.Array) (map[metadata.KeyEncoding]*values, error) {
 	found := map[metadata.KeyEncoding]*values{}
 	rank, chunks := old.Grid.Rank(), old.Grid.Chunks()
-	for e, err := range store.List(ctx, v.session.hold.at.Store, v.session.hold.at.Path, store.Deep) {
+	for e, err := range store.List(ctx, v.hold.at.Store, v.hold.at.Path, store.Deep) {
 		if err != nil {
 			return nil, err
 		}
@@ -493,12 +494,12 @@ func (v *vacuum) survey(ctx context.Context, old *snapshot.Array) (map[metadata.
 			n = &values{kind: kind, example: e.Name}
 			found[k] = n
 		}
-		n.keys = append(n.keys, v.session.hold.at.Path.MustKey(e.Name))
+		n.keys = append(n.keys, v.hold.at.Path.MustKey(e.Name))
 		n.addFirst(e.Name)
 		// Some listings have no sizes.
 		size := e.Size
 		if size < 0 {
-			info, err := store.Stat(ctx, v.session.hold.at.Store, v.session.hold.at.Path.MustKey(e.Name))
+			info, err := store.Stat(ctx, v.hold.at.Store, v.hold.at.Path.MustKey(e.Name))
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, err
 			}
@@ -557,7 +558,7 @@ func (v *vacuum) notDescended(ctx context.Context) (*lineage.Record, error) {
 		}
 		// The grace begins before the claim is dropped. Without either, the attempt
 		// failed before it was published.
-		since, err := v.session.hold.at.GraceSince(ctx, r)
+		since, err := v.hold.at.GraceSince(ctx, r)
 		if err != nil {
 			return nil, err
 		}
@@ -609,14 +610,14 @@ func (v *vacuum) graceLeft(ctx context.Context, r *lineage.Record) (time.Duratio
 	if err := v.askTime(ctx); err != nil {
 		return 0, err
 	}
-	since, err := v.session.hold.at.GraceSince(ctx, r)
+	since, err := v.hold.at.GraceSince(ctx, r)
 	if err != nil {
 		return 0, err
 	}
 	if since.IsZero() {
 		since = v.clock
 		if !v.dry {
-			if err := v.session.hold.at.BeginGrace(ctx, r, v.session.array.core.Node.Durability); err != nil {
+			if err := v.hold.at.BeginGrace(ctx, r, v.hold.durability); err != nil {
 				return 0, err
 			}
 		}
@@ -639,10 +640,10 @@ func (v *vacuum) remainingGrace(since time.Time) time.Duration {
 func (v *vacuum) askTime(ctx context.Context) (err error) {
 	switch {
 	case !v.clock.IsZero():
-	case v.dry && v.session.array.writable() != nil:
+	case v.dry && v.array.writable() != nil:
 		v.clock = time.Now()
 	default:
-		v.clock, err = v.session.hold.at.StoreTime(ctx)
+		v.clock, err = v.hold.at.StoreTime(ctx)
 	}
 	return err
 }
@@ -657,9 +658,9 @@ func hasKeys(doc *metadata.Array, k metadata.KeyEncoding, rank int) bool {
 func (v *vacuum) otherDescription(ctx context.Context, k metadata.KeyEncoding, old *snapshot.Array) (string, error) {
 	rank := old.Grid.Rank()
 	// Readers that open the array by consolidated metadata never read its document.
-	for p := v.session.hold.at.Path; !p.IsRoot(); {
+	for p := v.hold.at.Path; !p.IsRoot(); {
 		p = p.Parent()
-		doc, err := v.session.array.core.Node.Listed(ctx, p)
+		doc, err := v.array.core.Node.Listed(ctx, p)
 		if err != nil {
 			return "", err
 		}
@@ -667,18 +668,18 @@ func (v *vacuum) otherDescription(ctx context.Context, k metadata.KeyEncoding, o
 			return fmt.Sprintf("the consolidated metadata of %q still describes it; consolidate it again", "/"+p.String()), nil
 		}
 	}
-	if v.session.array.core.Node.Format() == 2 {
+	if v.array.core.Node.Format() == 2 {
 		return "", nil
 	}
-	names, err := tree.Shadowed(ctx, v.session.hold.at.Store, v.session.hold.at.Path)
+	names, err := tree.Shadowed(ctx, v.hold.at.Store, v.hold.at.Path)
 	if err != nil || !slices.Contains(names, nodename.V2Array) {
 		return "", err
 	}
-	data, _, err := v.session.hold.at.Store.Get(ctx, v.session.hold.at.Path.MustKey(nodename.V2Array), store.Request{Limit: v.session.array.core.Node.Limits.Document}, nil)
+	data, _, err := v.hold.at.Store.Get(ctx, v.hold.at.Path.MustKey(nodename.V2Array), store.Request{Limit: v.array.core.Node.Limits.Document}, nil)
 	if err != nil {
 		return "", err
 	}
-	if doc, err := metadata.ParseArrayV2(data, nil, v.session.array.core.Node.Limits); err == nil && hasKeys(doc, k, rank) {
+	if doc, err := metadata.ParseArrayV2(data, nil, v.array.core.Node.Limits); err == nil && hasKeys(doc, k, rank) {
 		return nodename.V2Array + " beside the document of format 3 still describes it", nil
 	}
 	return "", nil
@@ -687,9 +688,9 @@ func (v *vacuum) otherDescription(ctx context.Context, k metadata.KeyEncoding, o
 // mergedItems returns what merges in place have kept, by their IDs. Earlier versions of
 // this package made such merges.
 func (v *vacuum) mergedItems(ctx context.Context) (map[string]*VacuumItem, error) {
-	root := v.session.hold.at.MergedRoot()
+	root := v.hold.at.MergedRoot()
 	items := map[string]*VacuumItem{}
-	for e, err := range store.List(ctx, v.session.hold.at.Store, root, store.Deep) {
+	for e, err := range store.List(ctx, v.hold.at.Store, root, store.Deep) {
 		if err != nil {
 			return nil, err
 		}
@@ -698,7 +699,7 @@ func (v *vacuum) mergedItems(ctx context.Context) (map[string]*VacuumItem, error
 			continue // it is not ours
 		}
 		if items[id] == nil {
-			items[id] = &VacuumItem{Kind: "merged", Keys: v.session.hold.at.Path.Rel(root.MustKey(e.Name))}
+			items[id] = &VacuumItem{Kind: "merged", Keys: v.hold.at.Path.Rel(root.MustKey(e.Name))}
 		}
 		items[id].Values++
 		items[id].Bytes += max(0, e.Size)
@@ -717,7 +718,7 @@ func (v *vacuum) reclaimMerged(ctx context.Context, items map[string]*VacuumItem
 		if v.dry {
 			continue
 		}
-		if err := v.session.hold.at.RemoveChunks(ctx, r); err != nil {
+		if err := v.hold.at.RemoveChunks(ctx, r); err != nil {
 			return err
 		}
 	}
@@ -730,7 +731,7 @@ func (v *vacuum) reclaimMerged(ctx context.Context, items map[string]*VacuumItem
 		if v.dry || i.Kept != "" {
 			continue
 		}
-		if err := v.session.hold.at.RemoveMerged(ctx, id); err != nil {
+		if err := v.hold.at.RemoveMerged(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -769,10 +770,10 @@ func (v *vacuum) forgetGone(ctx context.Context, old *snapshot.Array) error {
 	for _, r := range v.records {
 		inUse := slices.Contains(v.chain, r) || v.claim != nil && r.ID == v.claim.ID
 		if !inUse && deleted(r) {
-			if err := v.session.hold.at.Remove(ctx, r); err != nil {
+			if err := v.hold.at.Remove(ctx, r); err != nil {
 				return err
 			}
 		}
 	}
-	return v.session.hold.at.Forget(ctx, v.chain, deleted, v.session.array.core.Node.Durability)
+	return v.hold.at.Forget(ctx, v.chain, deleted, v.hold.durability)
 }

@@ -32,19 +32,37 @@ func (s *session) checkRoom(ctx context.Context, old *snapshot.Array) error {
 	return s.checkSpace(ctx, old, w, plan)
 }
 
-// work is what is to be staged for one state of the array.
-type work struct {
-	session *session
+// draft is what a request makes of one state of an array.
+type draft struct {
 	job     *staging.Job
 	old     *snapshot.Array
 	planned *snapshot.Array // the array as it will be
 	policy  string          // what becomes of the stored growth policy, or ""
 	move    staging.Move
 	keys    *metadata.KeyEncoding // that are wanted; nil for any
-	wanted  []int64
-	sources *staging.Table
-	targets *staging.Table
-	saver   *saver // of a share; nil to store records at once
+	copies  bool                  // it will be a new array
+}
+
+// work stages the chunks of a draft.
+type work struct {
+	draft  *draft
+	opt    Options
+	hold   *hold
+	ledger *ledger
+	stock  *stock
+	saver  *saver // of a share; nil to store records at once
+	staged bool   // all tasks must be done already, by those who share them
+}
+
+// stock is what is stored of a draft, as listed last.
+type stock struct {
+	sources, targets *staging.Table
+	wanted           []int64 // the chunks of the target that have elements
+}
+
+// newWork returns the work for a draft of which nothing is listed.
+func (s *session) newWork(d *draft) *work {
+	return &work{draft: d, opt: s.opt, hold: s.hold, ledger: s.ledger, stock: new(stock), staged: s.publishOnly}
 }
 
 // errKeysTaken is the error of a claim whose keys are those of the present grid.
@@ -99,7 +117,7 @@ func (s *session) workWith(old *snapshot.Array, keys metadata.KeyEncoding) (*wor
 	if err != nil {
 		return nil, err
 	}
-	return &work{session: s, job: job, old: old, planned: next, policy: policy, move: t.move, keys: t.keys}, nil
+	return s.newWork(&draft{job: job, old: old, planned: next, policy: policy, move: t.move, keys: t.keys, copies: s.array.copies}), nil
 }
 
 // checkLargest returns an error if a chunk, or an inner chunk of a shard, exceeds
@@ -127,41 +145,36 @@ func (w *work) listAll(ctx context.Context) error { return w.listBy(ctx, staging
 // listSource lists the source. Unless others share the tasks, what is staged and wanted
 // follows it.
 func (w *work) listSource(ctx context.Context) (err error) {
-	if !w.session.hold.shared {
+	if !w.hold.shared {
 		return w.listAll(ctx)
 	}
-	w.sources, err = staging.List(ctx, w.job.Source)
+	w.stock.sources, err = staging.List(ctx, w.draft.job.Source)
 	return err
 }
 
 // listToStage lists what is stored now, without versions if there are no records to
 // compare with.
 func (w *work) listToStage(ctx context.Context) error {
-	if len(w.session.ledger.records) == 0 {
+	if len(w.ledger.records) == 0 {
 		return w.listBy(ctx, staging.ListKeys)
 	}
 	return w.listAll(ctx)
 }
 
 func (w *work) listBy(ctx context.Context, list func(context.Context, *snapshot.Array) (*staging.Table, error)) (err error) {
-	if w.sources, err = list(ctx, w.job.Source); err != nil {
+	if w.stock.sources, err = list(ctx, w.draft.job.Source); err != nil {
 		return err
 	}
-	if w.targets, err = list(ctx, w.job.Target); err != nil {
+	if w.stock.targets, err = list(ctx, w.draft.job.Target); err != nil {
 		return err
 	}
-	w.wanted, err = w.job.Wanted(w.sources)
+	w.stock.wanted, err = w.draft.job.Wanted(w.stock.sources)
 	return err
 }
 
 // stale returns the target chunks that are to be staged.
 func (w *work) stale() ([][]int64, error) {
-	return w.job.Stale(w.wanted, w.sources, w.targets, w.job.Records(w.session.ledger.records))
-}
-
-// document returns the bytes of the new document.
-func (w *work) document() ([]byte, error) {
-	return w.planned.Doc.Marshal(w.session.array.core.Node.Limits)
+	return w.draft.job.Stale(w.stock.wanted, w.stock.sources, w.stock.targets, w.draft.job.Records(w.ledger.records))
 }
 
 // bindTarget sets where the chunks of the target are.
@@ -169,29 +182,29 @@ func (s *session) bindTarget(e *engine.Array) { e.Store, e.Path = s.hold.at.Stor
 
 // keepsChunks reports whether the stored chunks fit already, so that only the document
 // changes.
-func (w *work) keepsChunks() bool {
-	return w.session.destination == nil && w.keys == nil && w.job.SameCells()
+func (d *draft) keepsChunks() bool {
+	return !d.copies && d.keys == nil && d.job.SameCells()
 }
 
 // stager returns the executor of the work.
 func (w *work) stager() *staging.Stager {
 	s := &staging.Stager{
-		Job: w.job, Store: w.session.hold.at.Store, Durability: w.session.array.core.Node.Durability, Requests: w.requests(),
-		Text: w.session.opt.block(), Sources: func() *staging.Table { return w.sources },
+		Job: w.draft.job, Store: w.hold.at.Store, Durability: w.hold.durability, Requests: w.requests(),
+		Text: w.opt.block(), Sources: func() *staging.Table { return w.stock.sources },
 	}
 	// A store without locks: look at the lease before each chunk, because another process
 	// takes the claim over once the lease has lapsed.
-	if s.Shared = w.session.hold.shared; w.session.hold.keeper != nil {
-		s.CheckLease = w.session.hold.checkLease
+	if s.Shared = w.hold.shared; w.hold.keeper != nil {
+		s.CheckLease = w.hold.checkLease
 	}
-	if w.session.destination != nil {
-		s.CopyBudget = budget.New(w.session.opt.engine())
+	if w.draft.copies {
+		s.CopyBudget = budget.New(w.opt.engine())
 	}
 	return s
 }
 
 // requests returns the number of requests that a task has in flight.
-func (w *work) requests() int { return engine.InFlight(w.session.hold.at.Store, 0, tasks) }
+func (w *work) requests() int { return engine.InFlight(w.hold.at.Store, 0, tasks) }
 
 // stage stages everything that is not staged yet, block by block.
 func (w *work) stage(ctx context.Context) error {
@@ -199,7 +212,7 @@ func (w *work) stage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if w.session.publishOnly {
+	if w.staged {
 		if err := w.checkDone(ctx, plan); err != nil {
 			return err
 		}
@@ -214,7 +227,7 @@ func (w *work) stage(ctx context.Context) error {
 	s := w.stager()
 	// A resumed rechunk may lack a few chunks only. Making these from the source is
 	// cheaper than completing the scratch.
-	if len(plan.Stages) > 1 && (len(w.session.ledger.records) == 0 || !w.readsLittle(list)) {
+	if len(plan.Stages) > 1 && (len(w.ledger.records) == 0 || !w.readsLittle(list)) {
 		if s.Input, err = w.fill(ctx, plan); err != nil {
 			return err
 		}
@@ -228,22 +241,22 @@ func (w *work) stage(ctx context.Context) error {
 
 // stageBlocks stages chunks, block by block, and stores their records.
 func (w *work) stageBlocks(ctx context.Context, s *staging.Stager, plan *blocks.Plan, list [][]int64) error {
-	p := w.session.progress(len(plan.Stages), len(plan.Stages), len(w.wanted), len(list))
+	p := w.opt.progress(len(plan.Stages), len(plan.Stages), len(w.stock.wanted), len(list))
 	return w.stageAll(ctx, s, w.parts(lastBlocks(plan), list), func(ctx context.Context, box grid.Box, records []staging.Record) error {
 		// The chunks are stored and synced. Only now a record may say so.
-		if err := w.save(ctx, recordsOf(w.session.hold.at, w.session.hold.claim.ID), records); err != nil {
+		if err := w.save(ctx, recordsOf(w.hold.at, w.hold.claim.ID), records); err != nil {
 			return err
 		}
 		p.add(box)
-		return w.remember(ctx, box, records)
+		return w.ledger.remember(ctx, box, records)
 	})
 }
 
 // remember remembers records.
-func (w *work) remember(_ context.Context, _ grid.Box, records []staging.Record) error {
-	w.session.ledger.mu.Lock()
-	defer w.session.ledger.mu.Unlock()
-	w.session.ledger.records = append(w.session.ledger.records, records...)
+func (l *ledger) remember(_ context.Context, _ grid.Box, records []staging.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.records = append(l.records, records...)
 	return nil
 }
 
@@ -272,10 +285,10 @@ func (w *work) stageAll(
 	done func(ctx context.Context, box grid.Box, records []staging.Record) error,
 ) error {
 	group, within := parallel.New(ctx)
-	if group.SetLimit(tasks); w.session.ledger.serial {
+	if group.SetLimit(tasks); w.ledger.serial {
 		group.SetLimit(1)
 	}
-	s.Done = w.count
+	s.Done = w.ledger.count
 	for _, box := range parts {
 		if within.Err() != nil {
 			break
@@ -283,7 +296,7 @@ func (w *work) stageAll(
 		group.Go(func() error {
 			// Before each block, so that a process which was stopped for long stores at
 			// most one block into the keys of another rechunk.
-			if err := w.checkNotGivenUp(within); err != nil {
+			if err := w.hold.checkNotGivenUp(within); err != nil {
 				return err
 			}
 			records, err := s.Stage(within, box)
@@ -298,18 +311,18 @@ func (w *work) stageAll(
 
 // checkNotGivenUp returns an error if another process has given this rechunk up: what it
 // stores might be in the way of a later one. Where the store has locks, none does.
-func (w *work) checkNotGivenUp(ctx context.Context) error {
-	if w.session.hold.locked {
+func (h *hold) checkNotGivenUp(ctx context.Context) error {
+	if h.locked {
 		return nil
 	}
-	return w.session.hold.check(ctx)
+	return h.check(ctx)
 }
 
 // count adds to the report what was staged.
-func (w *work) count(c staging.Counts) {
-	w.session.ledger.mu.Lock()
-	defer w.session.ledger.mu.Unlock()
-	w.session.ledger.report.Staged.include(Counts(c))
+func (l *ledger) count(c staging.Counts) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.report.Staged.include(Counts(c))
 }
 
 // parts returns the boxes of target chunks that are staged together. They are the blocks
@@ -322,7 +335,7 @@ func (w *work) parts(blocks *grid.Grid, list [][]int64) []grid.Box {
 	found := map[int64]*block{}
 	var order []int64
 	for _, index := range list {
-		c, _ := w.job.Target.Grid.Chunk(index)
+		c, _ := w.draft.job.Target.Grid.Chunk(index)
 		at, _, err := blocks.Locate(c.Start)
 		if err != nil {
 			continue // impossible: both grids have the same extent
@@ -332,7 +345,7 @@ func (w *work) parts(blocks *grid.Grid, list [][]int64) []grid.Box {
 		if b == nil {
 			is, _ := blocks.Chunk(at)
 			b = new(block)
-			b.box, _ = w.job.Target.Grid.Touched(is.Box())
+			b.box, _ = w.draft.job.Target.Grid.Touched(is.Box())
 			found[n] = b
 			order = append(order, n)
 		}
@@ -344,7 +357,7 @@ func (w *work) parts(blocks *grid.Grid, list [][]int64) []grid.Box {
 		b := found[n]
 		// Without records nothing was staged before, so the block is made as a whole,
 		// with its chunks that have only fill values: the latter cost nothing.
-		if all, ok := b.box.Len(); ok && all == int64(len(b.stale)) || len(w.session.ledger.records) == 0 {
+		if all, ok := b.box.Len(); ok && all == int64(len(b.stale)) || len(w.ledger.records) == 0 {
 			parts = append(parts, b.box)
 			continue
 		}
