@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"varve.dev/zarr"
@@ -13,6 +14,7 @@ import (
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
 
@@ -80,7 +82,7 @@ func Inspect(ctx context.Context, a *zarr.Array) (*Inspection, error) {
 }
 
 func (s *session) inspect(ctx context.Context) (*Inspection, error) {
-	v, i := &vacuum{array: s.array, hold: s.hold}, new(Inspection)
+	h, i := &history{at: s.hold.at}, new(Inspection)
 	// Most arrays have neither records nor a claim, and one round trip finds that out.
 	var early *lineage.Claim
 	var earlyErr error
@@ -89,39 +91,96 @@ func (s *session) inspect(ctx context.Context) (*Inspection, error) {
 		both.Go(func() { early, earlyErr = s.hold.at.Claim(ctx) })
 	}
 	var err error
-	v.records, err = s.hold.at.Records(ctx)
+	h.records, err = s.hold.at.Records(ctx)
 	both.Wait()
 	switch {
 	case errors.Is(err, store.ErrUnsupported):
 		return i, nil
-	case err == nil && len(v.records) == 0:
-		v.claim, err = early, earlyErr
+	case err == nil && len(h.records) == 0:
+		h.claim, err = early, earlyErr
 	case err == nil:
 		// After the records: one without a claim is published, or has failed.
-		v.claim, err = s.hold.at.Claim(ctx)
+		h.claim, err = s.hold.at.Claim(ctx)
 	}
 	var now *snapshot.Array
-	if err == nil && len(v.records) > 0 {
+	if err == nil && len(h.records) > 0 {
 		now, err = s.array.fresh(ctx)
 	}
 	if err != nil {
 		return i, err
 	}
-	if v.claim != nil {
-		i.Unfinished = v.claim.Text()
+	if h.claim != nil {
+		i.Unfinished = h.claim.Text()
 	}
 	if now == nil {
 		return i, nil
 	}
-	v.chain = lineage.Chain(v.records, now.Doc)
-	for _, r := range v.chain {
+	h.chain = lineage.Chain(h.records, now.Doc)
+	for _, r := range h.chain {
 		if !r.Gone && !r.InPlace && !hasKeys(r.Superseded(), now.Engine.Keys, now.Grid.Rank()) {
 			i.Superseded++
 		}
 	}
-	last, err := v.notDescended(ctx)
+	last, err := h.notDescended(ctx)
 	if last != nil {
 		i.Replaced = &Replaced{Operation: last.Operation, By: last.By, Record: s.hold.at.Key(last), Document: s.array.core.Node.Key()}
 	}
 	return i, err
+}
+
+// history is what the records of rechunks tell of an array, and the claim on it.
+type history struct {
+	at             lineage.Array
+	records, chain []*lineage.Record
+	claim          *lineage.Claim // as it is after the records were read, and all else was listed
+	broken         string         // why the records do not explain the document, or ""
+}
+
+// record returns the record that superseded the grid with some keys, or nil.
+func (h *history) record(k metadata.KeyEncoding, rank int) *lineage.Record {
+	for _, r := range h.chain {
+		if !r.Gone && !r.InPlace && hasKeys(r.Superseded(), k, rank) {
+			return r
+		}
+	}
+	return nil
+}
+
+// stages reports whether a rechunk that is not finished has claimed the keys.
+func (h *history) stages(k metadata.KeyEncoding, old *snapshot.Array) bool {
+	return h.claim != nil && sameKeys(h.claim.Keys, k, old.Grid.Rank())
+}
+
+// whyBroken returns why the records do not explain the present document, or "".
+func (h *history) whyBroken(ctx context.Context) (string, error) {
+	r, err := h.notDescended(ctx)
+	if r == nil || err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("another program has put back an older document than that of the last %s, or replaced the array (varve check)", r.Operation), nil
+}
+
+// notDescended returns the last record that was published, if the present document does
+// not descend from its successor.
+func (h *history) notDescended(ctx context.Context) (*lineage.Record, error) {
+	for _, r := range slices.Backward(h.records) {
+		// This record leads to the present document. Its claim is still there if its
+		// process crashed after it had published.
+		if len(h.chain) > 0 && h.chain[0] == r {
+			return nil, nil
+		}
+		if h.claim != nil && r.ID == h.claim.ID {
+			continue // not published yet
+		}
+		// The grace begins before the claim is dropped. Without either, the attempt
+		// failed before it was published.
+		since, err := h.at.GraceSince(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		if !since.IsZero() || r.Gone {
+			return r, nil
+		}
+	}
+	return nil, nil
 }

@@ -30,6 +30,12 @@ func sameKeys(a, b metadata.KeyEncoding, rank int) bool {
 	return a == b || a.Name() == b.Name() && (rank == 0 || rank == 1 && a.Name() == metadata.V2Dot.Name())
 }
 
+// hasKeys reports whether the chunks of a document have the keys of an encoding.
+func hasKeys(doc *metadata.Array, k metadata.KeyEncoding, rank int) bool {
+	is, err := metadata.ParseKeyEncoding(doc.ChunkKeyEncoding)
+	return err == nil && sameKeys(is, k, rank)
+}
+
 // keysFor returns the key encodings that an array may have, in the order of their use
 // after now. In format 2 there are two, and in both formats fewer for a rank below 2.
 func keysFor(now metadata.KeyEncoding, rank, format int) []metadata.KeyEncoding {
@@ -45,6 +51,20 @@ func keysFor(now metadata.KeyEncoding, rank, format int) []metadata.KeyEncoding 
 		}
 	}
 	return list
+}
+
+// parseKey returns the encoding and the index of a chunk key. If several encodings make
+// the key, the present one counts.
+func parseKey(name string, rank int, now metadata.KeyEncoding) (metadata.KeyEncoding, []int64, bool) {
+	if index, ok := now.ParseKey(name, rank, nil); ok {
+		return now, index, true
+	}
+	for _, k := range encodings {
+		if index, ok := k.ParseKey(name, rank, nil); ok {
+			return k, index, true
+		}
+	}
+	return now, nil, false
 }
 
 // freeKeys returns the first key encoding that no chunk of the array uses. want is the

@@ -48,7 +48,7 @@ func (v *vacuum) reclaimJournals(ctx context.Context) error {
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	if err := v.askTime(ctx); err != nil {
+	if err := v.grace.askTime(ctx); err != nil {
 		return err
 	}
 	for _, key := range found {
@@ -60,7 +60,7 @@ func (v *vacuum) reclaimJournals(ctx context.Context) error {
 			return err
 		}
 		item := VacuumItem{Kind: "journal", Keys: key.String(), Values: 1, Bytes: info.Size}
-		left := v.remainingGrace(info.Modified)
+		left := v.grace.remaining(info.Modified)
 		switch {
 		case info.Modified.IsZero():
 			item.Kept = "the store does not say how old it is"
@@ -83,7 +83,7 @@ func (v *vacuum) reclaimJournals(ctx context.Context) error {
 // the one that this vacuum is a part of.
 func (v *vacuum) reclaimMark(ctx context.Context) error {
 	key := v.hold.at.Path.MustKey(lockName)
-	if _, locks := store.As[store.Locker](v.hold.at.Store); !locks || v.dry || v.claim != nil || v.hold.locked {
+	if _, locks := store.As[store.Locker](v.hold.at.Store); !locks || v.dry || v.history.claim != nil || v.hold.locked {
 		return nil
 	}
 	if there, err := store.Exists(ctx, v.hold.at.Store, key); !there || err != nil {
@@ -106,7 +106,7 @@ func (v *vacuum) reclaimLeftovers(ctx context.Context, list []leftover) error {
 	}
 	items := map[string]*VacuumItem{}
 	for _, l := range list {
-		if v.claim != nil && l.id == v.claim.ID {
+		if v.history.claim != nil && l.id == v.history.claim.ID {
 			continue
 		}
 		item := items[l.kind]

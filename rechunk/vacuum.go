@@ -124,15 +124,17 @@ func Vacuum(ctx context.Context, a *zarr.Array, opt *VacuumOptions) (*VacuumRepo
 		opt = new(VacuumOptions)
 	}
 	s := newSessionIn(a, nil)
-	v := s.newVacuum(ctx, opt.Grace)
-	v.dry = opt.DryRun
+	v := s.newVacuum(ctx, opt.Grace, opt.DryRun)
 	err := v.runAll(ctx)
 	return &v.findings, s.array.fail("vacuum", err)
 }
 
-// newVacuum returns a vacuum with a grace as in [VacuumOptions.Grace].
-func (s *session) newVacuum(ctx context.Context, grace time.Duration) *vacuum {
-	v := &vacuum{array: s.array, hold: s.hold, grace: max(0, cmp.Or(grace, DefaultGrace))}
+// newVacuum returns a vacuum with a grace and a dry run as in [VacuumOptions].
+func (s *session) newVacuum(ctx context.Context, length time.Duration, dry bool) *vacuum {
+	v := &vacuum{
+		array: s.array, hold: s.hold, dry: dry, history: history{at: s.hold.at},
+		grace: grace{hold: s.hold, length: max(0, cmp.Or(length, DefaultGrace)), begins: !dry, local: dry && s.array.writable() != nil},
+	}
 	v.storeRefusal = sync.OnceValues(func() (string, error) { return v.findStoreRefusal(ctx) })
 	return v
 }
@@ -145,7 +147,7 @@ func (s *session) vacuumFirst(ctx context.Context, old *snapshot.Array) error {
 	if err := s.array.noteMove(ctx, old); err != nil {
 		return err
 	}
-	v := s.newVacuum(ctx, s.opt.Grace)
+	v := s.newVacuum(ctx, s.opt.Grace, false)
 	err := v.runAll(ctx)
 	s.ledger.report.Freed += v.findings.Freed()
 	return err
@@ -182,29 +184,39 @@ func (s *session) willFree(ctx context.Context, old *snapshot.Array) (bool, erro
 	if err != nil {
 		return false, err
 	}
-	v := s.newVacuum(ctx, s.opt.Grace)
-	v.dry = true
+	v := s.newVacuum(ctx, s.opt.Grace, true)
 	err = v.runAll(ctx)
-	return slices.ContainsFunc(v.freedKeys, func(k metadata.KeyEncoding) bool {
+	return slices.ContainsFunc(v.freed.keys, func(k metadata.KeyEncoding) bool {
 		return t == nil || t.keys == nil || sameKeys(k, *t.keys, old.Grid.Rank())
 	}), err
 }
 
 // vacuum is one call of Vacuum.
 type vacuum struct {
-	array    *subject
-	hold     *hold
-	grace    time.Duration
-	dry      bool
-	findings VacuumReport
+	array        *subject
+	hold         *hold
+	dry          bool
+	grace        grace
+	history      history                // as it was before anything was deleted
+	storeRefusal func() (string, error) // why the store keeps chunks, or ""; asked once
 
-	records, chain []*lineage.Record      // as they were before anything was deleted
-	claim          *lineage.Claim         // after everything was listed
-	brokenLineage  string                 // why the records do not explain the document
-	clock          time.Time              // by the clock of the store
-	freedKeys      []metadata.KeyEncoding // superseded grids that are deleted
-	mergedRecords  []*lineage.Record      // rechunks in place that have kept nothing
-	storeRefusal   func() (string, error) // why the store keeps chunks, or ""; asked once
+	freed    freed
+	findings VacuumReport
+}
+
+// freed is what a vacuum deletes.
+type freed struct {
+	keys   []metadata.KeyEncoding // of superseded grids
+	merged []*lineage.Record      // of rechunks in place that have kept nothing
+}
+
+// grace is the time for which a superseded grid stays.
+type grace struct {
+	hold   *hold
+	length time.Duration
+	clock  time.Time // by the clock of the store, once it was asked
+	begins bool      // a grace that has not begun begins now
+	local  bool      // the clock of this machine counts, because nothing may be written
 }
 
 func (v *vacuum) runAll(ctx context.Context) error {
@@ -240,7 +252,7 @@ func (v *vacuum) attempt(ctx context.Context) (done bool, err error) {
 	// Under the lock, or behind the fence, no writer stages chunks that are deleted here.
 	err = v.array.core.UpdateAs(ctx, v.array.core.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 		v.findings = VacuumReport{} // of an earlier try
-		v.freedKeys, v.mergedRecords, v.clock = nil, nil, time.Time{}
+		v.freed, v.grace.clock = freed{}, time.Time{}
 		stays := new(keptValues)
 		return &publish.Change{
 			Reclaim: func(ctx context.Context, b store.Batch) error { return v.reclaim(ctx, old, b) },
@@ -327,7 +339,7 @@ func (v *vacuum) reclaim(ctx context.Context, old *snapshot.Array, b store.Batch
 		n := found[k]
 		if n == nil {
 			// A crash may have come between deleting the last chunk and the record.
-			if rank := old.Grid.Rank(); containKeys(found, k, rank) || sameKeys(k, old.Engine.Keys, rank) || v.record(k, rank) == nil {
+			if rank := old.Grid.Rank(); containKeys(found, k, rank) || sameKeys(k, old.Engine.Keys, rank) || v.history.record(k, rank) == nil {
 				continue
 			}
 			n = &values{kind: kindSuperseded}
@@ -336,7 +348,7 @@ func (v *vacuum) reclaim(ctx context.Context, old *snapshot.Array, b store.Batch
 			return err
 		}
 	}
-	if len(v.freedKeys) > 0 && v.hold.at.Path.IsRoot() {
+	if len(v.freed.keys) > 0 && v.hold.at.Path.IsRoot() {
 		v.findings.Notes = append(v.findings.Notes, noParents)
 	}
 	if err := v.reclaimMerged(ctx, merged); err != nil {
@@ -351,7 +363,7 @@ const noParents = "no group above the array is known; if one has consolidated me
 // inventory reads and lists what there is. It reads the claim last: nothing that was
 // listed is of a later claim.
 func (v *vacuum) inventory(ctx context.Context, old *snapshot.Array) (found map[metadata.KeyEncoding]*values, left []leftover, merged map[string]*VacuumItem, err error) {
-	if v.records, err = v.hold.at.Records(ctx); err == nil {
+	if v.history.records, err = v.hold.at.Records(ctx); err == nil {
 		found, err = v.survey(ctx, old)
 	}
 	if err == nil {
@@ -361,11 +373,11 @@ func (v *vacuum) inventory(ctx context.Context, old *snapshot.Array) (found map[
 		merged, err = v.mergedItems(ctx)
 	}
 	if err == nil {
-		v.claim, err = v.hold.at.Claim(ctx)
+		v.history.claim, err = v.hold.at.Claim(ctx)
 	}
 	if err == nil {
-		v.chain = lineage.Chain(v.records, old.Doc)
-		v.brokenLineage, err = v.whyBroken(ctx)
+		v.history.chain = lineage.Chain(v.history.records, old.Doc)
+		v.history.broken, err = v.history.whyBroken(ctx)
 	}
 	return found, left, merged, err
 }
@@ -376,7 +388,7 @@ func (v *vacuum) reclaimGrid(ctx context.Context, old *snapshot.Array, b store.B
 	item := VacuumItem{Kind: n.kind, Keys: n.example, First: n.first, Values: int64(len(n.keys)), Bytes: n.bytes}
 	switch n.kind {
 	case kindBeyond: // a longer document may have been put aside
-		item.Kept = v.brokenLineage
+		item.Kept = v.history.broken
 	case kindSuperseded:
 		var err error
 		if item.Kept, item.Due, err = v.keepReason(ctx, k, old); err != nil {
@@ -385,7 +397,7 @@ func (v *vacuum) reclaimGrid(ctx context.Context, old *snapshot.Array, b store.B
 		if item.Unexplained = item.Kept == unexplainedReason; item.Unexplained {
 			item.Kind = kindUnexplained
 		}
-		if item.Staged = v.stages(k, old); item.Staged {
+		if item.Staged = v.history.stages(k, old); item.Staged {
 			item.Kind = kindStaged
 		}
 	}
@@ -396,7 +408,7 @@ func (v *vacuum) reclaimGrid(ctx context.Context, old *snapshot.Array, b store.B
 		}
 	}
 	if n.kind == kindSuperseded && item.Kept == "" {
-		v.freedKeys = append(v.freedKeys, k)
+		v.freed.keys = append(v.freed.keys, k)
 	}
 	if item.Values > 0 {
 		v.findings.Items = append(v.findings.Items, item)
@@ -411,7 +423,7 @@ func (v *vacuum) reclaimGrid(ctx context.Context, old *snapshot.Array, b store.B
 	}
 	// Without these records Revert refuses. A crash after the first deletion must not
 	// leave a grid that can be reverted to.
-	for _, r := range v.records {
+	for _, r := range v.history.records {
 		if n.kind == kindSuperseded && hasKeys(r.Superseded(), k, old.Grid.Rank()) {
 			if err := v.hold.at.RemoveChunks(ctx, r); err != nil {
 				return err
@@ -421,16 +433,6 @@ func (v *vacuum) reclaimGrid(ctx context.Context, old *snapshot.Array, b store.B
 	for _, key := range n.keys {
 		if _, err := b.Write(ctx, store.Delete(key)); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// record returns the record that superseded the grid with some keys, or nil.
-func (v *vacuum) record(k metadata.KeyEncoding, rank int) *lineage.Record {
-	for _, r := range v.chain {
-		if !r.Gone && !r.InPlace && hasKeys(r.Superseded(), k, rank) {
-			return r
 		}
 	}
 	return nil
@@ -521,71 +523,23 @@ func containKeys(found map[metadata.KeyEncoding]*values, k metadata.KeyEncoding,
 	return false
 }
 
-// parseKey returns the encoding and the index of a chunk key. If several encodings make
-// the key, the present one counts.
-func parseKey(name string, rank int, now metadata.KeyEncoding) (metadata.KeyEncoding, []int64, bool) {
-	if index, ok := now.ParseKey(name, rank, nil); ok {
-		return now, index, true
-	}
-	for _, k := range encodings {
-		if index, ok := k.ParseKey(name, rank, nil); ok {
-			return k, index, true
-		}
-	}
-	return now, nil, false
-}
-
-// whyBroken returns why the records do not explain the present document, or "".
-func (v *vacuum) whyBroken(ctx context.Context) (string, error) {
-	r, err := v.notDescended(ctx)
-	if r == nil || err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("another program has put back an older document than that of the last %s, or replaced the array (varve check)", r.Operation), nil
-}
-
-// notDescended returns the last record that was published, if the present document does
-// not descend from its successor.
-func (v *vacuum) notDescended(ctx context.Context) (*lineage.Record, error) {
-	for _, r := range slices.Backward(v.records) {
-		// This record leads to the present document. Its claim is still there if its
-		// process crashed after it had published.
-		if len(v.chain) > 0 && v.chain[0] == r {
-			return nil, nil
-		}
-		if v.claim != nil && r.ID == v.claim.ID {
-			continue // not published yet
-		}
-		// The grace begins before the claim is dropped. Without either, the attempt
-		// failed before it was published.
-		since, err := v.hold.at.GraceSince(ctx, r)
-		if err != nil {
-			return nil, err
-		}
-		if !since.IsZero() || r.Gone {
-			return r, nil
-		}
-	}
-	return nil, nil
-}
-
 // unexplainedReason is why values stay whose keys no document or record names.
 const unexplainedReason = "no record says what they are: perhaps the document names other keys than the chunks have (varve check)"
 
 // keepReason returns why a superseded grid must stay, or "", and when its grace ends.
 func (v *vacuum) keepReason(ctx context.Context, k metadata.KeyEncoding, old *snapshot.Array) (why string, due time.Time, err error) {
 	rank := old.Grid.Rank()
-	if v.stages(k, old) {
-		return "staged by a rechunk that is not finished: " + v.claim.Text(), due, nil
+	if v.history.stages(k, old) {
+		return "staged by a rechunk that is not finished: " + v.history.claim.Text(), due, nil
 	}
-	r := v.record(k, rank)
+	r := v.history.record(k, rank)
 	switch {
-	case v.brokenLineage != "":
-		return v.brokenLineage, due, nil
+	case v.history.broken != "":
+		return v.history.broken, due, nil
 	case r == nil:
 		return unexplainedReason, due, nil
 	}
-	left, err := v.graceLeft(ctx, r)
+	left, err := v.grace.left(ctx, r)
 	if err != nil {
 		return "", due, err
 	}
@@ -597,61 +551,50 @@ func (v *vacuum) keepReason(ctx context.Context, k metadata.KeyEncoding, old *sn
 	return why, time.Time{}, err
 }
 
-// stages reports whether a rechunk that is not finished has claimed the keys.
-func (v *vacuum) stages(k metadata.KeyEncoding, old *snapshot.Array) bool {
-	return v.claim != nil && sameKeys(v.claim.Keys, k, old.Grid.Rank())
-}
-
-// graceLeft returns for how long the grace of a superseded grid continues. It begins now
+// left returns for how long the grace of a superseded grid continues. It begins now
 // if it has not begun.
-func (v *vacuum) graceLeft(ctx context.Context, r *lineage.Record) (time.Duration, error) {
+func (g *grace) left(ctx context.Context, r *lineage.Record) (time.Duration, error) {
 	// Ask for the time first. A store may correct its idea of the clock of its service
 	// by a later answer. In this order, that can only make the grace seem younger.
-	if err := v.askTime(ctx); err != nil {
+	if err := g.askTime(ctx); err != nil {
 		return 0, err
 	}
-	since, err := v.hold.at.GraceSince(ctx, r)
+	since, err := g.hold.at.GraceSince(ctx, r)
 	if err != nil {
 		return 0, err
 	}
 	if since.IsZero() {
-		since = v.clock
-		if !v.dry {
-			if err := v.hold.at.BeginGrace(ctx, r, v.hold.durability); err != nil {
+		since = g.clock
+		if g.begins {
+			if err := g.hold.at.BeginGrace(ctx, r, g.hold.durability); err != nil {
 				return 0, err
 			}
 		}
 	}
-	return v.remainingGrace(since), nil
+	return g.remaining(since), nil
 }
 
-// remainingGrace returns for how long the grace of something continues that began at a
+// remaining returns for how long the grace of something continues that began at a
 // time.
-func (v *vacuum) remainingGrace(since time.Time) time.Duration {
-	if v.grace == 0 {
+func (g *grace) remaining(since time.Time) time.Duration {
+	if g.length == 0 {
 		// Times of some stores are accurate to a second or two, so since may be later
 		// than now.
 		return 0
 	}
-	return since.Add(v.grace).Sub(v.clock)
+	return since.Add(g.length).Sub(g.clock)
 }
 
 // askTime asks the store for its time, by which the beginning of a grace is noted, too.
-func (v *vacuum) askTime(ctx context.Context) (err error) {
+func (g *grace) askTime(ctx context.Context) (err error) {
 	switch {
-	case !v.clock.IsZero():
-	case v.dry && v.array.writable() != nil:
-		v.clock = time.Now()
+	case !g.clock.IsZero():
+	case g.local:
+		g.clock = time.Now()
 	default:
-		v.clock, err = v.hold.at.StoreTime(ctx)
+		g.clock, err = g.hold.at.StoreTime(ctx)
 	}
 	return err
-}
-
-// hasKeys reports whether the chunks of a document have the keys of an encoding.
-func hasKeys(doc *metadata.Array, k metadata.KeyEncoding, rank int) bool {
-	is, err := metadata.ParseKeyEncoding(doc.ChunkKeyEncoding)
-	return err == nil && sameKeys(is, k, rank)
 }
 
 // otherDescription returns which other document describes chunks of an encoding, or "".
@@ -710,11 +653,11 @@ func (v *vacuum) mergedItems(ctx context.Context) (map[string]*VacuumItem, error
 // reclaimMerged deletes the chunks that merges in place have kept, except for those of a
 // merge that is not finished.
 func (v *vacuum) reclaimMerged(ctx context.Context, items map[string]*VacuumItem) error {
-	for _, r := range v.records {
-		if !r.InPlace || v.brokenLineage != "" || v.claim != nil && v.claim.ID == r.ID {
+	for _, r := range v.history.records {
+		if !r.InPlace || v.history.broken != "" || v.history.claim != nil && v.history.claim.ID == r.ID {
 			continue
 		}
-		v.mergedRecords = append(v.mergedRecords, r)
+		v.freed.merged = append(v.freed.merged, r)
 		if v.dry {
 			continue
 		}
@@ -724,8 +667,8 @@ func (v *vacuum) reclaimMerged(ctx context.Context, items map[string]*VacuumItem
 	}
 	for _, id := range slices.Sorted(maps.Keys(items)) {
 		i := items[id]
-		if i.Kept = v.brokenLineage; v.claim != nil && v.claim.ID == id {
-			i.Staged, i.Kept = true, "staged by a rechunk that is not finished: "+v.claim.Text()
+		if i.Kept = v.history.broken; v.history.claim != nil && v.history.claim.ID == id {
+			i.Staged, i.Kept = true, "staged by a rechunk that is not finished: "+v.history.claim.Text()
 		}
 		v.findings.Items = append(v.findings.Items, *i)
 		if v.dry || i.Kept != "" {
@@ -745,8 +688,8 @@ func (v *vacuum) reclaimMerged(ctx context.Context, items map[string]*VacuumItem
 // are free, and a rechunk may have stored a record that it will publish.
 func (v *vacuum) forgetGone(ctx context.Context, old *snapshot.Array) error {
 	// A crash may have left links that are not needed.
-	links := slices.ContainsFunc(v.records, func(r *lineage.Record) bool { return r.Gone })
-	if v.brokenLineage != "" || len(v.freedKeys)+len(v.mergedRecords) == 0 && !links {
+	links := slices.ContainsFunc(v.history.records, func(r *lineage.Record) bool { return r.Gone })
+	if v.history.broken != "" || len(v.freed.keys)+len(v.freed.merged) == 0 && !links {
 		return nil
 	}
 	left, err := v.survey(ctx, old)
@@ -756,24 +699,24 @@ func (v *vacuum) forgetGone(ctx context.Context, old *snapshot.Array) error {
 	rank := old.Grid.Rank()
 	deleted := func(r *lineage.Record) bool {
 		if r.InPlace {
-			return r.Gone || slices.Contains(v.mergedRecords, r)
+			return r.Gone || slices.Contains(v.freed.merged, r)
 		}
 		// The present chunks have these keys again, after a revert. They are not
 		// superseded.
 		if r.Gone || hasKeys(r.Superseded(), old.Engine.Keys, rank) {
 			return true
 		}
-		return slices.ContainsFunc(v.freedKeys, func(k metadata.KeyEncoding) bool {
+		return slices.ContainsFunc(v.freed.keys, func(k metadata.KeyEncoding) bool {
 			return !containKeys(left, k, rank) && hasKeys(r.Superseded(), k, rank)
 		})
 	}
-	for _, r := range v.records {
-		inUse := slices.Contains(v.chain, r) || v.claim != nil && r.ID == v.claim.ID
+	for _, r := range v.history.records {
+		inUse := slices.Contains(v.history.chain, r) || v.history.claim != nil && r.ID == v.history.claim.ID
 		if !inUse && deleted(r) {
 			if err := v.hold.at.Remove(ctx, r); err != nil {
 				return err
 			}
 		}
 	}
-	return v.hold.at.Forget(ctx, v.chain, deleted, v.hold.durability)
+	return v.hold.at.Forget(ctx, v.history.chain, deleted, v.hold.durability)
 }
