@@ -107,7 +107,7 @@ func (s *session) begin(ctx context.Context, old *snapshot.Array) error {
 		}
 		if c != nil && c.Fingerprint != print && !s.publishOnly && s.hold.mayGiveUp(c) {
 			// Giving up changes the document of a store without locks, so look again.
-			if err = s.giveUp(ctx, c); err == nil {
+			if err = newAbandonment(s).run(ctx, c); err == nil {
 				old, err = s.array.fresh(ctx)
 			}
 			if err != nil {
@@ -345,60 +345,69 @@ func (s *session) abandon(ctx context.Context) error {
 	if !s.hold.mayResume(claim) {
 		return mayRunError(claim)
 	}
-	return s.giveUp(ctx, claim)
+	return newAbandonment(s).run(ctx, claim)
 }
 
-// giveUp gives up the rechunk of a claim.
-func (s *session) giveUp(ctx context.Context, claim *lineage.Claim) error {
-	if s.destination != nil {
-		return s.giveUpThere(ctx, claim)
+// abandonment gives up a rechunk that is not finished.
+type abandonment struct {
+	array *subject
+	hold  *hold
+	to    *destination // nil in place
+}
+
+func newAbandonment(s *session) *abandonment { return &abandonment{s.array, s.hold, s.destination} }
+
+// run gives up the rechunk of a claim.
+func (a *abandonment) run(ctx context.Context, claim *lineage.Claim) error {
+	if a.to != nil {
+		return a.there(ctx, claim)
 	}
 	// Its process may only be slow, and store a chunk under these keys at any time.
-	if !s.hold.locked {
-		s.hold.avoided = &claim.Keys
+	if !a.hold.locked {
+		a.hold.avoided = &claim.Keys
 	}
 	// From here on the process that began it can no longer publish: it compares the
 	// claim after its warning, and the fence below changes the document after that.
-	ours, err := s.hold.takeToGiveUp(ctx, claim)
+	ours, err := a.take(ctx, claim)
 	if err != nil {
 		return err
 	}
-	err = s.hold.whileRenewing(ctx, ours, func() error {
-		lock, err := s.array.core.Lock().Exclude(ctx)
+	err = a.hold.whileRenewing(ctx, ours, func() error {
+		lock, err := a.array.core.Lock().Exclude(ctx)
 		if err != nil {
 			return err
 		}
 		defer lock.Release()
 		// Chunks first: after a crash in between, the records say what is left.
-		if err := s.unstageAll(ctx, claim); err != nil {
+		if err := a.unstageAll(ctx, claim); err != nil {
 			return err
 		}
-		return s.dropRecords(ctx, claim.ID)
+		return a.dropRecords(ctx, claim.ID)
 	})
 	if err != nil {
 		return err
 	}
-	return s.hold.at.Drop(ctx, ours)
+	return a.hold.at.Drop(ctx, ours)
 }
 
-// takeToGiveUp replaces a claim by one that says that its staged chunks are deleted.
-func (h *hold) takeToGiveUp(ctx context.Context, claim *lineage.Claim) (*lineage.Claim, error) {
+// take replaces a claim by one that says that its staged chunks are deleted.
+func (a *abandonment) take(ctx context.Context, claim *lineage.Claim) (*lineage.Claim, error) {
 	ours := *claim
 	ours.ID, ours.Operation, ours.Fingerprint = newID(), operationAbandon, "abandoned"
-	h.sign(&ours, operationAbandon)
-	return &ours, h.at.Replace(ctx, claim, &ours, h.durability)
+	a.hold.sign(&ours, operationAbandon)
+	return &ours, a.hold.at.Replace(ctx, claim, &ours, a.hold.durability)
 }
 
 // unstageAll deletes the staged chunks of a claim. In a store without locks, another
 // writer may get in the way. The claim must not be dropped before all are gone: nobody
 // would know whose they are. So it is an error if the store cannot delete them.
-func (s *session) unstageAll(ctx context.Context, claim *lineage.Claim) error {
+func (a *abandonment) unstageAll(ctx context.Context, claim *lineage.Claim) error {
 	for range mostRounds {
 		done := false
-		err := s.array.core.UpdateAs(ctx, s.array.core.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+		err := a.array.core.UpdateAs(ctx, a.array.core.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 			if claim.InPlace {
 				done = true
-				return s.unstageMerged(ctx, old, claim)
+				return a.unstageMerged(ctx, old, claim)
 			}
 			// It was published, and only its claim is left.
 			if done = sameKeys(claim.Keys, old.Engine.Keys, old.Grid.Rank()); done {
@@ -407,7 +416,7 @@ func (s *session) unstageAll(ctx context.Context, claim *lineage.Claim) error {
 			kept := new(keptValues)
 			return &publish.Change{
 				Reclaim: func(ctx context.Context, b store.Batch) error {
-					return s.hold.unstage(ctx, old.Engine.Keys, claim.Keys, old.Grid.Rank(), b)
+					return a.unstage(ctx, old.Engine.Keys, claim.Keys, old.Grid.Rank(), b)
 				},
 				Kept: kept.add,
 				Tidy: func(context.Context, store.Batch) error {
@@ -427,17 +436,17 @@ func (s *session) unstageAll(ctx context.Context, claim *lineage.Claim) error {
 }
 
 // unstage deletes the chunks that are staged under some keys, beside those of now.
-func (h *hold) unstage(ctx context.Context, now, keys metadata.KeyEncoding, rank int, b store.Batch) error {
+func (a *abandonment) unstage(ctx context.Context, now, keys metadata.KeyEncoding, rank int, b store.Batch) error {
 	example := string(keys.AppendKey(nil, make([]int64, rank)))
 	keys, _, _ = parseKey(example, rank, now)
-	for e, err := range store.List(ctx, h.at.Store, h.at.Path, store.Deep) {
+	for e, err := range store.List(ctx, a.hold.at.Store, a.hold.at.Path, store.Deep) {
 		if err != nil {
 			return err
 		}
 		if _, ok := keys.ParseKey(e.Name, rank, nil); !ok {
 			continue
 		}
-		if _, err := b.Write(ctx, store.Delete(h.at.Path.MustKey(e.Name))); err != nil {
+		if _, err := b.Write(ctx, store.Delete(a.hold.at.Path.MustKey(e.Name))); err != nil {
 			return err
 		}
 	}
@@ -446,12 +455,12 @@ func (h *hold) unstage(ctx context.Context, now, keys metadata.KeyEncoding, rank
 
 // unstageMerged returns the change that deletes the staged chunks of a merge in place,
 // unless it was published. Earlier versions of this package made such merges.
-func (s *session) unstageMerged(ctx context.Context, old *snapshot.Array, c *lineage.Claim) (*publish.Change, *snapshot.Array, error) {
-	records, err := s.hold.at.Records(ctx)
+func (a *abandonment) unstageMerged(ctx context.Context, old *snapshot.Array, c *lineage.Claim) (*publish.Change, *snapshot.Array, error) {
+	records, err := a.hold.at.Records(ctx)
 	if err != nil || isPublished(records, c, old) {
 		return nil, nil, err
 	}
-	remove := func(ctx context.Context, _ store.Batch) error { return s.hold.at.RemoveMerged(ctx, c.ID) }
+	remove := func(ctx context.Context, _ store.Batch) error { return a.hold.at.RemoveMerged(ctx, c.ID) }
 	return &publish.Change{Reclaim: remove, Tidy: old.TidyAside}, old, nil
 }
 
@@ -461,12 +470,12 @@ func isPublished(records []*lineage.Record, c *lineage.Claim, now *snapshot.Arra
 }
 
 // dropRecords deletes the records of a rechunk that was not published.
-func (s *session) dropRecords(ctx context.Context, id string) error {
-	records, err := s.hold.at.Records(ctx)
+func (a *abandonment) dropRecords(ctx context.Context, id string) error {
+	records, err := a.hold.at.Records(ctx)
 	if err != nil {
 		return err
 	}
-	old, err := s.array.fresh(ctx)
+	old, err := a.array.fresh(ctx)
 	if err != nil {
 		return err
 	}
@@ -477,10 +486,10 @@ func (s *session) dropRecords(ctx context.Context, id string) error {
 			continue
 		}
 		if r.ID == id && (r.InPlace || !hasKeys(r.Successor(), old.Engine.Keys, old.Grid.Rank())) {
-			if err := s.hold.at.Remove(ctx, r); err != nil {
+			if err := a.hold.at.Remove(ctx, r); err != nil {
 				return err
 			}
 		}
 	}
-	return removeOwn(ctx, s.hold.at, id)
+	return removeOwn(ctx, a.hold.at, id)
 }

@@ -24,7 +24,10 @@ import (
 )
 
 // destination is the place of a new array.
-type destination struct{ node tree.Node }
+type destination struct {
+	node        tree.Node
+	notesOrigin bool // the array notes what it is made from; see [Follow]
+}
 
 // newDestination returns the place of an array that is made from the one at from.
 func newDestination(from tree.Node, to *zarr.Location) (*destination, error) {
@@ -41,7 +44,7 @@ func newDestination(from tree.Node, to *zarr.Location) (*destination, error) {
 	case inside:
 		return nil, fmt.Errorf("%w: the destination is within the directory of the array, beside its chunks; choose another place", zarr.ErrInvalidArgument)
 	}
-	return &destination{n}, nil
+	return &destination{node: n}, nil
 }
 
 // destinationRelation reports whether a destination is the array itself, or within its
@@ -90,7 +93,16 @@ var errOccupied = fmt.Errorf("the destination has something already ("+remedy.De
 // errRivalNode is the error if another program has made a node at the place.
 var errRivalNode = fmt.Errorf("another program has made a node here meanwhile: %w", fs.ErrExist)
 
-// create makes the new array. The source may change meanwhile: the result has the
+// creation makes a new array of one that may change meanwhile.
+type creation struct {
+	session *session
+	hold    *hold
+	to      *destination
+}
+
+func newCreation(s *session) *creation { return &creation{s, s.hold, s.destination} }
+
+// run makes the new array. The source may change meanwhile: the result has the
 // elements of one moment.
 //
 //  1. Claim the place, which must be empty, and note that it is unfinished: the note lets
@@ -100,123 +112,123 @@ var errRivalNode = fmt.Errorf("another program has made a node here meanwhile: %
 //  4. Note in the claim what is published, create the groups above, and publish the
 //     document.
 //  5. Remove the claim and the note.
-func (s *session) create(ctx context.Context) error {
-	old, err := s.array.fresh(ctx)
+func (n *creation) run(ctx context.Context) error {
+	old, err := n.session.array.fresh(ctx)
 	if err != nil {
 		return err
 	}
-	if err := s.prepare(ctx, old); err != nil {
+	if err := n.session.prepare(ctx, old); err != nil {
 		return err
 	}
-	if done, err := s.concludeOther(ctx); done || err != nil {
+	if done, err := n.concludeOther(ctx); done || err != nil {
 		return err
 	}
 	// Each round stages only what writers have changed in the source during the one
 	// before.
 	for range mostRounds {
-		done, err := s.copyOnce(ctx)
+		done, err := n.copyOnce(ctx)
 		if done || err != nil {
 			return err
 		}
-		s.ledger.report.Again++
+		n.session.ledger.report.Again++
 	}
 	return errAgain
 }
 
 // occupy claims the place, or resumes the work of a process with the same request. It
 // gives up that of another one whose process has ended.
-func (s *session) occupy(ctx context.Context, old *snapshot.Array) error {
-	if _, err := s.destination.node.LookAbove(ctx, s.destination.node.Format()); err != nil {
+func (n *creation) occupy(ctx context.Context, old *snapshot.Array) error {
+	if _, err := n.to.node.LookAbove(ctx, n.to.node.Format()); err != nil {
 		return err
 	}
-	print, err := s.array.fingerprint()
+	print, err := n.session.array.fingerprint()
 	if err != nil {
 		return err
 	}
 	for range mostRounds {
-		c, err := s.hold.claimed(ctx, print)
+		c, err := n.hold.claimed(ctx, print)
 		if err != nil {
 			return err
 		}
-		if c != nil && c.Fingerprint != print && !s.publishOnly && s.hold.mayGiveUp(c) {
-			if err := s.giveUp(ctx, c); err != nil {
+		if c != nil && c.Fingerprint != print && !n.session.publishOnly && n.hold.mayGiveUp(c) {
+			if err := newAbandonment(n.session).run(ctx, c); err != nil {
 				return err
 			}
 			continue
 		}
 		if c != nil {
-			if err := s.resume(ctx, c, print, old.Grid.Rank()); err != nil {
+			if err := n.session.resume(ctx, c, print, old.Grid.Rank()); err != nil {
 				return err
 			}
-			return s.destination.note(ctx)
+			return n.to.note(ctx)
 		}
 		// In a store without locks, another process with the same plan may claim the
 		// place in between. Then what it stores there is no obstacle.
-		err = s.take(ctx, old, print)
+		err = n.take(ctx, old, print)
 		if !errors.Is(err, fs.ErrExist) && !errors.Is(err, lineage.ErrClaimed) {
 			return err
 		}
-		if claimed, lookErr := s.hold.at.Claimed(ctx); !claimed || lookErr != nil {
+		if claimed, lookErr := n.hold.at.Claimed(ctx); !claimed || lookErr != nil {
 			return errors.Join(err, lookErr)
 		}
 	}
 	return fmt.Errorf("%w: others begin and end all the time", ErrClaimed)
 }
 
-// giveUpThere gives up a new array that is not finished.
-func (s *session) giveUpThere(ctx context.Context, claim *lineage.Claim) error {
+// there gives up a new array that is not finished.
+func (a *abandonment) there(ctx context.Context, claim *lineage.Claim) error {
 	// A published array stays, and so does a node that another program has made.
-	found, err := tree.Format(ctx, s.hold.at.Store, s.hold.at.Path)
+	found, err := tree.Format(ctx, a.hold.at.Store, a.hold.at.Path)
 	if err == nil && found != 0 {
 		err = errOccupied
 	}
 	if err != nil {
 		return err
 	}
-	ours, err := s.hold.takeToGiveUp(ctx, claim)
+	ours, err := a.take(ctx, claim)
 	if err == nil {
-		err = s.hold.whileRenewing(ctx, ours, func() error {
-			return publish.Batch(ctx, s.hold.at.Store, s.hold.durability, func(ctx context.Context, b store.Batch) error {
-				return s.hold.unstage(ctx, claim.Keys, claim.Keys, len(claim.Shape), b)
+		err = a.hold.whileRenewing(ctx, ours, func() error {
+			return publish.Batch(ctx, a.hold.at.Store, a.hold.durability, func(ctx context.Context, b store.Batch) error {
+				return a.unstage(ctx, claim.Keys, claim.Keys, len(claim.Shape), b)
 			})
 		})
 	}
 	// The claim goes last: it says whose values these are. The note lets zarr.Delete
 	// remove the place as long as there are any.
 	if err == nil {
-		err = removeOwn(ctx, s.hold.at, claim.ID)
+		err = removeOwn(ctx, a.hold.at, claim.ID)
 	}
 	if err == nil {
-		_, err = store.Write(ctx, s.hold.at.Store, store.Delete(s.destination.noteKey()), store.Sync)
+		_, err = store.Write(ctx, a.hold.at.Store, store.Delete(a.to.noteKey()), store.Sync)
 	}
 	if err != nil {
 		return err
 	}
-	return s.hold.at.Drop(ctx, ours)
+	return a.hold.at.Drop(ctx, ours)
 }
 
 // take claims the place, which must be free.
-func (s *session) take(ctx context.Context, old *snapshot.Array, print string) error {
-	if err := s.destination.checkFree(ctx, old.Doc); err != nil {
+func (n *creation) take(ctx context.Context, old *snapshot.Array, print string) error {
+	if err := n.to.checkFree(ctx, old.Doc); err != nil {
 		return err
 	}
-	keys, err := s.keysThere(old)
+	keys, err := n.keys(old)
 	if err != nil {
 		return err
 	}
-	c := s.hold.newClaim(s.array.request.operation(), keys, print, old)
-	if err := s.hold.at.Take(ctx, c, s.hold.durability); err != nil {
+	c := n.hold.newClaim(n.session.array.request.operation(), keys, print, old)
+	if err := n.hold.at.Take(ctx, c, n.hold.durability); err != nil {
 		return err
 	}
-	s.hold.claim, s.ledger.began = c, old.Grid.Shape()
-	s.hold.startRenewing(ctx)
-	return s.destination.note(ctx)
+	n.hold.claim, n.session.ledger.began = c, old.Grid.Shape()
+	n.hold.startRenewing(ctx)
+	return n.to.note(ctx)
 }
 
-// keysThere returns the keys of the new array: the usual ones, because those of the old
+// keys returns the keys of the new array: the usual ones, because those of the old
 // array may only be the ones that were free when it was rechunked.
-func (s *session) keysThere(old *snapshot.Array) (metadata.KeyEncoding, error) {
-	t, err := s.array.request.target(old)
+func (n *creation) keys(old *snapshot.Array) (metadata.KeyEncoding, error) {
+	t, err := n.session.array.request.target(old)
 	if err != nil {
 		return 0, err
 	}
@@ -248,15 +260,15 @@ func (d *destination) checkFree(ctx context.Context, doc metadata.Node) error {
 
 // checkPlace returns an error if the new array cannot be made at the place. A rechunk
 // that is not finished there may be resumed.
-func (s *session) checkPlace(ctx context.Context, doc metadata.Node) error {
-	if _, err := s.destination.node.LookAbove(ctx, s.destination.node.Format()); err != nil {
+func (n *creation) checkPlace(ctx context.Context, doc metadata.Node) error {
+	if _, err := n.to.node.LookAbove(ctx, n.to.node.Format()); err != nil {
 		return err
 	}
-	claimed, err := s.hold.at.Claimed(ctx)
+	claimed, err := n.hold.at.Claimed(ctx)
 	if claimed || err != nil {
 		return err
 	}
-	return s.destination.checkFree(ctx, doc)
+	return n.to.checkFree(ctx, doc)
 }
 
 // note notes that the place is unfinished.
@@ -268,12 +280,12 @@ func (d *destination) note(ctx context.Context) error {
 func (d *destination) noteKey() store.Key { return d.node.Path.MustKey(publish.Unfinished) }
 
 // copyOnce stages what is missing, and publishes if the source did not change meanwhile.
-func (s *session) copyOnce(ctx context.Context) (done bool, err error) {
-	old, err := s.array.fresh(ctx)
+func (n *creation) copyOnce(ctx context.Context) (done bool, err error) {
+	old, err := n.session.array.fresh(ctx)
 	if err != nil {
 		return false, err
 	}
-	w, err := s.work(old)
+	w, err := n.session.work(old)
 	if err != nil {
 		return false, err
 	}
@@ -290,12 +302,12 @@ func (s *session) copyOnce(ctx context.Context) (done bool, err error) {
 	}
 	// A shrink publishes its document first and deletes chunks afterwards, so the listing
 	// above may have some of them. The document tells.
-	now, err := s.array.fresh(ctx)
+	now, err := n.session.array.fresh(ctx)
 	if err != nil || now.Version != old.Version {
 		return false, err
 	}
 	// Nothing of an array that another program has made here meanwhile is deleted.
-	found, err := tree.Format(ctx, s.hold.at.Store, s.hold.at.Path)
+	found, err := tree.Format(ctx, n.hold.at.Store, n.hold.at.Path)
 	if err == nil && found != 0 {
 		err = errRivalNode
 	}
@@ -306,35 +318,35 @@ func (s *session) copyOnce(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	doc := w.draft.planned.Doc
-	if s.notesOrigin {
-		if doc, err = s.noteOrigin(ctx, w); err != nil {
+	if n.to.notesOrigin {
+		if doc, err = n.noteOrigin(ctx, w); err != nil {
 			return false, err
 		}
 	}
-	return true, s.publishNew(ctx, doc)
+	return true, n.publishNew(ctx, doc)
 }
 
 // publishNew publishes the document of the new array.
-func (s *session) publishNew(ctx context.Context, doc *metadata.Array) error {
-	raw, beside, err := tree.NewDocuments(doc, s.destination.node.Limits)
+func (n *creation) publishNew(ctx context.Context, doc *metadata.Array) error {
+	raw, beside, err := tree.NewDocuments(doc, n.to.node.Limits)
 	if err != nil {
 		return err
 	}
-	record, err := metadata.Record(doc, s.destination.node.Limits)
+	record, err := metadata.Record(doc, n.to.node.Limits)
 	if err != nil {
 		return err
 	}
 	// If this process crashes after Create, the next one compares the stored document
 	// with the announced one, and so recognizes its own array.
-	if err := s.announce(ctx, raw); err != nil {
+	if err := n.announce(ctx, raw); err != nil {
 		return err
 	}
-	above, err := s.destination.node.LookAbove(ctx, s.destination.node.Format())
+	above, err := n.to.node.LookAbove(ctx, n.to.node.Format())
 	if err == nil {
-		err = s.destination.node.MakeParents(ctx, above)
+		err = n.to.node.MakeParents(ctx, above)
 	}
 	if err == nil {
-		_, err = publish.Create(ctx, s.destination.node.Node, raw, beside...)
+		_, err = publish.Create(ctx, n.to.node.Node, raw, beside...)
 	}
 	if errors.Is(err, store.ErrConflict) {
 		return errRivalNode
@@ -342,32 +354,32 @@ func (s *session) publishNew(ctx context.Context, doc *metadata.Array) error {
 	if err != nil {
 		return err
 	}
-	return s.conclude(ctx, record)
+	return n.conclude(ctx, record)
 }
 
 // conclude takes the steps after the document is published.
-func (s *session) conclude(ctx context.Context, record []byte) error {
-	s.ledger.report.Changed = true
+func (n *creation) conclude(ctx context.Context, record []byte) error {
+	n.session.ledger.report.Changed = true
 	ctx = store.Finishing(ctx)
-	err := errors.Join(s.destination.node.RecordMember(ctx, record), removeOwn(ctx, s.hold.at, s.hold.claim.ID))
-	_, failed := store.Write(ctx, s.hold.at.Store, store.Delete(s.destination.noteKey()), store.Sync)
+	err := errors.Join(n.to.node.RecordMember(ctx, record), removeOwn(ctx, n.hold.at, n.hold.claim.ID))
+	_, failed := store.Write(ctx, n.hold.at.Store, store.Delete(n.to.noteKey()), store.Sync)
 	err = errors.Join(err, failed)
 	if err == nil {
-		err = s.hold.drop(ctx)
+		err = n.hold.drop(ctx)
 	}
 	return publish.Incomplete(err)
 }
 
 // announce notes in the claim which document is published next.
-func (s *session) announce(ctx context.Context, document []byte) error {
+func (n *creation) announce(ctx context.Context, document []byte) error {
 	// A renewal would change the version on which the claim is replaced.
-	s.hold.stopRenewing(ctx)
-	next := *s.hold.claim
+	n.hold.stopRenewing(ctx)
+	next := *n.hold.claim
 	next.Document = hashOf(document)
-	err := s.hold.at.Replace(ctx, s.hold.claim, &next, s.hold.durability)
+	err := n.hold.at.Replace(ctx, n.hold.claim, &next, n.hold.durability)
 	if err == nil {
-		s.hold.claim = &next
-		s.hold.startRenewing(ctx)
+		n.hold.claim = &next
+		n.hold.startRenewing(ctx)
 	}
 	return err
 }
@@ -382,20 +394,20 @@ func hashOf(document []byte) string {
 // concludeOther concludes the work of a process that crashed after it had published. The
 // source may have changed since, so nothing is compared with it. A node that another
 // program has made has another document, and is an error.
-func (s *session) concludeOther(ctx context.Context) (done bool, err error) {
-	there, _, err := s.hold.at.Store.Get(ctx, s.destination.node.Key(), store.Request{Limit: s.destination.node.Limit}, nil)
+func (n *creation) concludeOther(ctx context.Context) (done bool, err error) {
+	there, _, err := n.hold.at.Store.Get(ctx, n.to.node.Key(), store.Request{Limit: n.to.node.Limit}, nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	if s.hold.claim.Document != hashOf(there) {
+	if n.hold.claim.Document != hashOf(there) {
 		return false, errRivalNode
 	}
-	record, err := s.destination.node.Record(ctx)
+	record, err := n.to.node.Record(ctx)
 	if err != nil {
 		return false, err
 	}
-	return true, s.conclude(ctx, record)
+	return true, n.conclude(ctx, record)
 }

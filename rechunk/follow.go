@@ -70,10 +70,13 @@ func newFollowing(a *zarr.Array, r Rechunking, opt *Options) (*session, error) {
 		opt = &o
 	}
 	s, err := newSession(a, r, opt)
+	s.opt.Grace = grace
 	if err == nil && s.destination == nil {
 		err = errNowhere
 	}
-	s.notesOrigin, s.opt.Grace = true, grace
+	if err == nil {
+		s.destination.notesOrigin = true
+	}
 	return s, err
 }
 
@@ -95,7 +98,7 @@ func (s *session) follow(ctx context.Context, a *zarr.Array) error {
 			return err
 		}
 		s.ledger.report.Strategy = strategyCopy
-		if err := s.create(ctx); err != nil || found == 0 {
+		if err := newCreation(s).run(ctx); err != nil || found == 0 {
 			return err
 		}
 		// Another call had made the array, and this one has tidied up after it.

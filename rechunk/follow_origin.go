@@ -250,16 +250,16 @@ func (a *subject) originName() string {
 
 // noteOrigin stores the origin of a new array, before that is published, and returns its
 // document.
-func (s *session) noteOrigin(ctx context.Context, w *work) (*metadata.Array, error) {
-	r := singleRequest(s.array.request).(Rechunking)
+func (n *creation) noteOrigin(ctx context.Context, w *work) (*metadata.Array, error) {
+	r := singleRequest(n.session.array.request).(Rechunking)
 	if err := keepWithin(w.stock.sources, w.draft.old.Grid, r.Region); err != nil {
 		return nil, err
 	}
-	doc, err := withOrigin(w.draft.planned.Doc, s.array.originName())
+	doc, err := withOrigin(w.draft.planned.Doc, n.session.array.originName())
 	if err != nil {
 		return nil, err
 	}
-	o, err := newOrigin(s.array.originName(), w.draft.old, w.stock.sources, doc, s.hold.at.Limits)
+	o, err := newOrigin(n.session.array.originName(), w.draft.old, w.stock.sources, doc, n.hold.at.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -270,7 +270,7 @@ func (s *session) noteOrigin(ctx context.Context, w *work) (*metadata.Array, err
 	if o.Codecs, err = codecsAsked(withSums(r, w.draft.old)); err != nil {
 		return nil, err
 	}
-	return doc, putOrigin(ctx, w.hold.at, o, s.array.core.Node.Durability)
+	return doc, putOrigin(ctx, w.hold.at, o, n.session.array.core.Node.Durability)
 }
 
 // askedFor reports whether a later request asks for no codecs, or for those of the first.

@@ -172,7 +172,7 @@ func (s *session) plan(ctx context.Context) (*Plan, error) {
 		return nil, err
 	}
 	if s.destination != nil {
-		if err := s.checkPlace(ctx, old.Doc); err != nil {
+		if err := newCreation(s).checkPlace(ctx, old.Doc); err != nil {
 			return nil, err
 		}
 	}
@@ -197,7 +197,7 @@ func (s *session) predict(ctx context.Context, old *snapshot.Array, w *work, p *
 	keys, err := s.likelyKeys(ctx, old, p.Fingerprint)
 	if s.destination != nil {
 		p.Strategy = strategyCopy
-		keys, err = s.keysThere(old)
+		keys, err = newCreation(s).keys(old)
 	} else if errors.Is(err, ErrNoKeys) {
 		if list := keysFor(old.Engine.Keys, old.Grid.Rank(), old.Doc.Format()); len(list) > 0 {
 			free, vacuumErr := s.willFree(ctx, old)

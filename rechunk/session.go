@@ -49,7 +49,6 @@ type session struct {
 	ledger      *ledger
 	record      *lineage.Record // of this rechunk, once it is stored
 	publishOnly bool            // all stages must be complete already
-	notesOrigin bool            // the new array notes what it is made from; see [Follow]
 }
 
 // subject is the array that a call is about, and what is wanted of it.
@@ -178,7 +177,7 @@ const mostRounds = 16
 // run stages and publishes.
 func (s *session) run(ctx context.Context) error {
 	if s.destination != nil {
-		return s.create(ctx)
+		return newCreation(s).run(ctx)
 	}
 	if err := s.array.identify(ctx); err != nil {
 		return err
@@ -232,7 +231,7 @@ func (s *session) prepare(ctx context.Context, old *snapshot.Array) error {
 		}
 	}
 	if s.destination != nil {
-		return s.occupy(ctx, old)
+		return newCreation(s).occupy(ctx, old)
 	}
 	if err := s.checkExpected(ctx, old); err != nil {
 		return err
