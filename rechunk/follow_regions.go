@@ -225,6 +225,7 @@ func (u *update) replace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p := newPublication(u.f.to)
 	stage := func(ctx context.Context, _ store.Batch) error {
 		// After the warning. A process that takes the claim over changes the document
 		// too, so this publication fails then.
@@ -235,7 +236,7 @@ func (u *update) replace(ctx context.Context) error {
 		if err := u.settle(ctx); err != nil {
 			return err
 		}
-		u.f.to.record, err = w.putLineage(ctx, u.current.Doc)
+		p.record, err = w.putLineage(ctx, u.current.Doc)
 		return err
 	}
 	err = u.publish(ctx, func(*snapshot.Array) (*publish.Change, *snapshot.Array, error) {
@@ -244,7 +245,7 @@ func (u *update) replace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return u.f.to.finish(ctx)
+	return p.finish(ctx)
 }
 
 // occupy claims the array, with free keys, or resumes what another call has begun.
@@ -307,7 +308,7 @@ func (u *update) stageKept(ctx context.Context, keys metadata.KeyEncoding) (*wor
 	if err != nil {
 		return nil, err
 	}
-	w := u.f.to.newWork(&draft{job: job, old: u.current, planned: into})
+	w := newWork(u.f.to, &draft{job: job, old: u.current, planned: into})
 	if err := w.stage(ctx); err != nil {
 		return nil, err
 	}

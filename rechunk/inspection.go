@@ -77,21 +77,29 @@ func (r *Replaced) Repair() string {
 // nothing. Of a store that cannot be listed, nothing is known.
 func Inspect(ctx context.Context, a *zarr.Array) (*Inspection, error) {
 	s := newSessionIn(a, nil)
-	i, err := s.inspect(ctx)
+	i, err := (&history{at: s.hold.at}).inspect(ctx, s.array)
 	return i, s.array.fail("inspect", err)
 }
 
-func (s *session) inspect(ctx context.Context) (*Inspection, error) {
-	h, i := &history{at: s.hold.at}, new(Inspection)
+// history is what the records of rechunks tell of an array, and the claim on it.
+type history struct {
+	at             lineage.Array
+	records, chain []*lineage.Record
+	claim          *lineage.Claim // as it is after the records were read, and all else was listed
+	broken         string         // why the records do not explain the document, or ""
+}
+
+func (h *history) inspect(ctx context.Context, a *subject) (*Inspection, error) {
+	i := new(Inspection)
 	// Most arrays have neither records nor a claim, and one round trip finds that out.
 	var early *lineage.Claim
 	var earlyErr error
 	var both sync.WaitGroup
-	if _, lists := store.As[store.Lister](s.hold.at.Store); lists {
-		both.Go(func() { early, earlyErr = s.hold.at.Claim(ctx) })
+	if _, lists := store.As[store.Lister](h.at.Store); lists {
+		both.Go(func() { early, earlyErr = h.at.Claim(ctx) })
 	}
 	var err error
-	h.records, err = s.hold.at.Records(ctx)
+	h.records, err = h.at.Records(ctx)
 	both.Wait()
 	switch {
 	case errors.Is(err, store.ErrUnsupported):
@@ -100,11 +108,11 @@ func (s *session) inspect(ctx context.Context) (*Inspection, error) {
 		h.claim, err = early, earlyErr
 	case err == nil:
 		// After the records: one without a claim is published, or has failed.
-		h.claim, err = s.hold.at.Claim(ctx)
+		h.claim, err = h.at.Claim(ctx)
 	}
 	var now *snapshot.Array
 	if err == nil && len(h.records) > 0 {
-		now, err = s.array.fresh(ctx)
+		now, err = a.fresh(ctx)
 	}
 	if err != nil {
 		return i, err
@@ -123,17 +131,9 @@ func (s *session) inspect(ctx context.Context) (*Inspection, error) {
 	}
 	last, err := h.notDescended(ctx)
 	if last != nil {
-		i.Replaced = &Replaced{Operation: last.Operation, By: last.By, Record: s.hold.at.Key(last), Document: s.array.core.Node.Key()}
+		i.Replaced = &Replaced{Operation: last.Operation, By: last.By, Record: h.at.Key(last), Document: a.core.Node.Key()}
 	}
 	return i, err
-}
-
-// history is what the records of rechunks tell of an array, and the claim on it.
-type history struct {
-	at             lineage.Array
-	records, chain []*lineage.Record
-	claim          *lineage.Claim // as it is after the records were read, and all else was listed
-	broken         string         // why the records do not explain the document, or ""
 }
 
 // record returns the record that superseded the grid with some keys, or nil.

@@ -179,19 +179,20 @@ func (s *session) plan(ctx context.Context) (*Plan, error) {
 	if err := s.planAs(ctx); err != nil {
 		return nil, err
 	}
-	w, err := s.workWith(old, old.Engine.Keys)
-	if err != nil || w == nil {
+	d, err := s.draft(old, old.Engine.Keys)
+	if err != nil || d == nil {
 		return p, err
 	}
-	p.Changes, p.Grid, p.Policy = true, w.draft.planned.Grid, w.draft.policy
-	if w.draft.keepsChunks() {
+	p.Changes, p.Grid, p.Policy = true, d.planned.Grid, d.policy
+	if d.keepsChunks() {
 		return p, nil
 	}
-	return p, s.predict(ctx, old, w, p)
+	return p, s.predict(ctx, newWork(s, d), p)
 }
 
 // predict fills in a plan that stages chunks.
-func (s *session) predict(ctx context.Context, old *snapshot.Array, w *work, p *Plan) error {
+func (s *session) predict(ctx context.Context, w *work, p *Plan) error {
+	old := w.draft.old
 	p.Strategy, p.Memory = strategyFlip, s.opt.memory()
 	// Nothing is staged, so any free keys will do.
 	keys, err := s.likelyKeys(ctx, old, p.Fingerprint)
@@ -386,7 +387,7 @@ func (s Space) err(p *Plan, into bool) error {
 
 // checkSpace returns an error if the store has too little room for what is to be staged.
 // It checks nothing if the store does not tell its room, or if a rechunk has begun.
-func (s *session) checkSpace(ctx context.Context, old *snapshot.Array, w *work, plan *blocks.Plan) error {
+func (s *session) checkSpace(ctx context.Context, w *work, plan *blocks.Plan) error {
 	room, err := store.DirectoriesOf(s.hold.at.Store).Room(s.hold.at.Path)
 	if err != nil || !room.Plain {
 		return nil
@@ -402,7 +403,7 @@ func (s *session) checkSpace(ctx context.Context, old *snapshot.Array, w *work, 
 	}
 	defer func() { s.hold.claim = nil }() // predict takes one for the names of scratch
 	p := new(Plan)
-	if err := s.predict(ctx, old, w, p); err != nil {
+	if err := s.predict(ctx, w, p); err != nil {
 		return err
 	}
 	return p.Space.err(p, s.destination != nil)
@@ -433,11 +434,11 @@ func (p State) Changes(ctx context.Context, a *zarr.Array, fingerprint string, o
 	if err != nil {
 		return "", s.array.fail("compare", err)
 	}
-	text, err := s.changes(ctx, p, fingerprint)
+	text, err := p.compare(ctx, s, fingerprint)
 	return text, s.array.fail("compare", err)
 }
 
-func (s *session) changes(ctx context.Context, was State, fingerprint string) (string, error) {
+func (p State) compare(ctx context.Context, s *session, fingerprint string) (string, error) {
 	old, err := s.array.fresh(ctx)
 	if err != nil {
 		return "", err
@@ -452,22 +453,22 @@ func (s *session) changes(ctx context.Context, was State, fingerprint string) (s
 	}
 	begun := c != nil && c.Fingerprint == fingerprint
 	// Once the plan has begun, its claim keeps other rechunks from moving planes.
-	if was.Moved != nil && !begun {
-		if moved, err := s.array.lastMove(ctx, old); err != nil || moved != *was.Moved {
+	if p.Moved != nil && !begun {
+		if moved, err := s.array.lastMove(ctx, old); err != nil || moved != *p.Moved {
 			return "", cmp.Or(err, errMoved)
 		}
 	}
-	if now.Document != was.Document {
+	if now.Document != p.Document {
 		return "its metadata are others", nil
 	}
-	if was.Chunks == "" || begun {
+	if p.Chunks == "" || begun {
 		return "", nil
 	}
 	sources, err := staging.List(ctx, old)
 	if err != nil {
 		return "", err
 	}
-	if now.addChunks(sources); now.Chunks != was.Chunks {
+	if now.addChunks(sources); now.Chunks != p.Chunks {
 		return "chunks were written or deleted", nil
 	}
 	return "", nil

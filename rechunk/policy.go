@@ -125,11 +125,11 @@ func (s *session) fitAttributes(ctx context.Context) error {
 		return err
 	}
 	// The policy depends on the grids only, so any keys will do.
-	w, err := s.workWith(old, old.Engine.Keys)
-	if err != nil || w == nil {
+	d, err := s.draft(old, old.Engine.Keys)
+	if err != nil || d == nil {
 		return err
 	}
-	return s.publishPolicy(ctx, w.draft)
+	return s.publishPolicy(ctx, d)
 }
 
 // publishPolicy publishes the policy of a draft in format 2.

@@ -53,18 +53,18 @@ func (h *hold) completePublished(ctx context.Context, old *snapshot.Array) error
 // relabel changes only the document, if the stored chunks fit the new grid already. It
 // reports whether nothing else is to be done.
 func (s *session) relabel(ctx context.Context, old *snapshot.Array) (done bool, err error) {
-	fits := func(old *snapshot.Array) (*work, error) {
-		w, err := s.workWith(old, old.Engine.Keys)
-		if w == nil || err != nil || !w.draft.keepsChunks() {
+	fits := func(old *snapshot.Array) (*draft, error) {
+		d, err := s.draft(old, old.Engine.Keys)
+		if d == nil || err != nil || !d.keepsChunks() {
 			return nil, err
 		}
-		return w, nil
+		return d, nil
 	}
-	w, err := fits(old)
-	if w == nil || err != nil {
+	d, err := fits(old)
+	if d == nil || err != nil {
 		return false, err
 	}
-	if err := s.publishPolicy(ctx, w.draft); err != nil {
+	if err := s.publishPolicy(ctx, d); err != nil {
 		return false, err
 	}
 	lock, err := s.array.core.Lock().Exclude(ctx)
@@ -75,13 +75,13 @@ func (s *session) relabel(ctx context.Context, old *snapshot.Array) (done bool, 
 	// Another writer may have published since: under the lock the chunks need not fit any
 	// more. Then the rechunk is staged as usual.
 	err = s.array.core.UpdateAs(ctx, s.array.core.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
-		w, err := fits(old)
-		if done = w != nil; err != nil || w == nil {
+		d, err := fits(old)
+		if done = d != nil; err != nil || d == nil {
 			return nil, nil, err
 		}
-		raw, err := w.draft.planned.Doc.Marshal(w.hold.at.Limits)
-		s.ledger.report.Policy = w.draft.policy
-		return &publish.Change{Document: raw}, w.draft.planned, err
+		raw, err := d.planned.Doc.Marshal(s.hold.at.Limits)
+		s.ledger.report.Policy = d.policy
+		return &publish.Change{Document: raw}, d.planned, err
 	})
 	s.ledger.report.Changed = done && err == nil
 	return done, err
@@ -102,38 +102,48 @@ func (h *hold) check(ctx context.Context) error {
 	return err
 }
 
-// publish compares what is staged with what is stored, and publishes the new document.
-func (s *session) publish(ctx context.Context) error {
-	if err := s.fitAttributes(ctx); err != nil {
+// publication makes the new grid of an array visible, once its chunks are staged.
+type publication struct {
+	session *session
+	hold    *hold
+	record  *lineage.Record // of the rechunk, once it is stored
+}
+
+func newPublication(s *session) *publication { return &publication{session: s, hold: s.hold} }
+
+// run compares what is staged with what is stored, and publishes the new document.
+func (p *publication) run(ctx context.Context) error {
+	if err := p.session.fitAttributes(ctx); err != nil {
 		return err
 	}
-	lock, err := s.array.core.Lock().Exclude(ctx)
+	array := p.session.array.core
+	lock, err := array.Lock().Exclude(ctx)
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
-	if err := s.array.core.UpdateAs(ctx, s.array.core.Node.Node, s.publication); err != nil {
+	if err := array.UpdateAs(ctx, array.Node.Node, p.change); err != nil {
 		return err
 	}
-	if err := s.checkNotLost(ctx); err != nil {
+	if err := p.checkNotLost(ctx); err != nil {
 		return err
 	}
-	return s.finish(ctx)
+	return p.finish(ctx)
 }
 
 // checkNotLost returns an error if this rechunk has published nothing because another
 // process has given it up and published a grid that needs no change by this request.
-func (s *session) checkNotLost(ctx context.Context) error {
-	if s.record != nil {
+func (p *publication) checkNotLost(ctx context.Context) error {
+	if p.record != nil {
 		return nil
 	}
-	return s.hold.check(ctx)
+	return p.hold.check(ctx)
 }
 
-// publication returns the change that publishes the new document.
-func (s *session) publication(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
-	s.record = nil // the record of an attempt that was not published
-	w, err := s.work(old)
+// change returns the change that publishes the new document.
+func (p *publication) change(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
+	p.record = nil // the record of an attempt that was not published
+	w, err := p.session.work(old)
 	if err != nil || w == nil {
 		return nil, nil, err
 	}
@@ -141,13 +151,13 @@ func (s *session) publication(old *snapshot.Array) (*publish.Change, *snapshot.A
 	if err != nil {
 		return nil, nil, err
 	}
-	s.ledger.report.Policy = cmp.Or(s.ledger.report.Policy, w.draft.policy)
+	w.ledger.report.Policy = cmp.Or(w.ledger.report.Policy, w.draft.policy)
 	// Arrays of this process that were opened before refuse indices of the old planes.
-	if s.array.movesPlanes() {
+	if p.session.array.movesPlanes() {
 		w.draft.planned.Numbering = new(snapshot.Numbering)
 	}
 	stage := func(ctx context.Context, _ store.Batch) (err error) {
-		s.record, err = w.settle(ctx, old.Doc)
+		p.record, err = w.settle(ctx, old.Doc)
 		return err
 	}
 	return &publish.Change{Document: raw, Warn: true, Stage: stage}, w.draft.planned, nil
@@ -254,22 +264,24 @@ func (h *hold) forgetAttempts(ctx context.Context) error {
 	return nil
 }
 
-// finish begins the grace of the superseded grid, and drops the claim and its records. A
-// crash in here leaves them to [Vacuum].
-func (s *session) finish(ctx context.Context) error {
+// finish takes the steps after the document is published. The claim goes last. As long as
+// it is there, the next call with this request finds out that it was published, and takes
+// the other steps. A crash in here leaves them to [Vacuum].
+func (p *publication) finish(ctx context.Context) error {
 	ctx = store.Finishing(ctx)
-	s.ledger.report.Changed = s.record != nil
-	// The claim goes last. As long as it is there, the next call with this request
-	// finds out that it was published, and takes the other steps.
-	var err error
-	if s.record != nil {
-		err = s.hold.at.BeginGrace(ctx, s.record, s.hold.durability)
-	}
+	err := p.conclude(ctx)
 	if err == nil {
-		err = removeOwn(ctx, s.hold.at, s.hold.claim.ID)
-	}
-	if err == nil {
-		err = s.hold.drop(ctx)
+		err = p.hold.drop(ctx)
 	}
 	return publish.Incomplete(err)
+}
+
+// conclude begins the grace of the superseded grid, and removes the records.
+func (p *publication) conclude(ctx context.Context) error {
+	if p.session.ledger.report.Changed = p.record != nil; p.record != nil {
+		if err := p.hold.at.BeginGrace(ctx, p.record, p.hold.durability); err != nil {
+			return err
+		}
+	}
+	return removeOwn(ctx, p.hold.at, p.hold.claim.ID)
 }

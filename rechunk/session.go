@@ -13,7 +13,6 @@ import (
 	"varve.dev/zarr/internal/dimension"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/failure"
-	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
@@ -47,8 +46,7 @@ type session struct {
 	destination *destination // nil in place
 	hold        *hold
 	ledger      *ledger
-	record      *lineage.Record // of this rechunk, once it is stored
-	publishOnly bool            // all stages must be complete already
+	publishOnly bool // all stages must be complete already
 }
 
 // subject is the array that a call is about, and what is wanted of it.
@@ -247,7 +245,7 @@ func (s *session) round(ctx context.Context) error {
 	if err := s.stageMissing(ctx); err != nil {
 		return err
 	}
-	return s.publish(ctx)
+	return newPublication(s).run(ctx)
 }
 
 // stageMissing stages what is missing for the present state of the array.

@@ -91,19 +91,22 @@ func shareOf(blocks *grid.Grid, began, index []int64, of int64) int64 {
 }
 
 // checkShare returns an error unless the share is one of the plan, as the array is now.
-func (s *session) checkShare(ctx context.Context, share StageShare) error {
-	old, err := s.array.fresh(ctx)
+func (p *Sharing) checkShare(ctx context.Context, share StageShare) error {
+	old, err := p.s.array.fresh(ctx)
 	if err != nil {
 		return err
 	}
-	if err := s.planAs(ctx); err != nil {
+	if err := p.s.planAs(ctx); err != nil {
 		return err
 	}
-	w, err := s.workWith(old, old.Engine.Keys)
+	d, err := p.s.draft(old, old.Engine.Keys)
 	if err != nil {
 		return err
 	}
-	_, err = w.layoutFor(share)
+	if d == nil {
+		return errNoTasks
+	}
+	_, err = newWork(p.s, d).layoutFor(share)
 	return err
 }
 
@@ -252,7 +255,7 @@ func (p *Sharing) join(ctx context.Context, share StageShare) error {
 		return err
 	}
 	// A share that the plan does not have must not leave a claim.
-	if err := s.checkShare(ctx, share); err != nil {
+	if err := p.checkShare(ctx, share); err != nil {
 		return err
 	}
 	if s.opt.Memory <= 0 {

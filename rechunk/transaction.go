@@ -369,14 +369,25 @@ func (t *transaction) publish(ctx context.Context) error {
 	if err := t.each(func(s *session) error { return s.fitAttributes(ctx) }); err != nil {
 		return err
 	}
-	err := t.update(ctx, func(s *session) changer { return s.publication })
+	all := map[*session]*publication{}
+	for _, s := range t.ordered {
+		all[s] = newPublication(s)
+	}
+	err := t.update(ctx, func(s *session) changer { return all[s].change })
 	if err == nil {
-		err = t.each(func(s *session) error { return s.checkNotLost(ctx) })
+		err = t.each(func(s *session) error { return all[s].checkNotLost(ctx) })
 	}
 	if err != nil {
 		return err
 	}
-	return t.finish(ctx)
+	// Two passes: no claim is dropped before all graces have begun. One that stays tells
+	// that all arrays were published.
+	ctx = store.Finishing(ctx)
+	err = t.each(func(s *session) error { return all[s].conclude(ctx) })
+	if err == nil {
+		err = t.each(func(s *session) error { return s.hold.drop(ctx) })
+	}
+	return publish.Incomplete(err)
 }
 
 // changer returns the change that a document needs.
@@ -405,23 +416,4 @@ func (t *transaction) update(ctx context.Context, change func(*session) changer)
 		// try again on the documents that it leaves.
 		return errors.Join(err, t.each(func(s *session) error { return s.array.core.FinishOthers(ctx) }))
 	})
-}
-
-// finish begins the grace of all superseded grids and removes the records. The claims go
-// last: one that stays tells that all arrays were published.
-func (t *transaction) finish(ctx context.Context) error {
-	ctx = store.Finishing(ctx)
-	// Two passes: no claim is dropped before all graces have begun.
-	err := t.each(func(s *session) error {
-		if s.ledger.report.Changed = s.record != nil; s.record != nil {
-			if err := s.hold.at.BeginGrace(ctx, s.record, s.hold.durability); err != nil {
-				return err
-			}
-		}
-		return removeOwn(ctx, s.hold.at, s.hold.claim.ID)
-	})
-	if err == nil {
-		err = t.each(func(s *session) error { return s.hold.drop(ctx) })
-	}
-	return publish.Incomplete(err)
 }

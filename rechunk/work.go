@@ -21,15 +21,16 @@ import (
 // checkRoom returns an error if a chunk of the new grid does not fit into the memory, or
 // all of them not into the store.
 func (s *session) checkRoom(ctx context.Context, old *snapshot.Array) error {
-	w, err := s.workWith(old, old.Engine.Keys)
-	if err != nil || w == nil {
+	d, err := s.draft(old, old.Engine.Keys)
+	if err != nil || d == nil {
 		return err
 	}
+	w := newWork(s, d)
 	plan, err := w.layout()
 	if err != nil {
 		return err
 	}
-	return s.checkSpace(ctx, old, w, plan)
+	return s.checkSpace(ctx, w, plan)
 }
 
 // draft is what a request makes of one state of an array.
@@ -61,7 +62,7 @@ type stock struct {
 }
 
 // newWork returns the work for a draft of which nothing is listed.
-func (s *session) newWork(d *draft) *work {
+func newWork(s *session, d *draft) *work {
 	return &work{draft: d, opt: s.opt, hold: s.hold, ledger: s.ledger, stock: new(stock), staged: s.publishOnly}
 }
 
@@ -75,10 +76,16 @@ func (s *session) work(old *snapshot.Array) (*work, error) {
 	if s.destination == nil && sameKeys(s.hold.claim.Keys, old.Engine.Keys, old.Grid.Rank()) {
 		return nil, errKeysTaken
 	}
-	return s.workWith(old, s.hold.claim.Keys)
+	d, err := s.draft(old, s.hold.claim.Keys)
+	if err != nil || d == nil {
+		return nil, err
+	}
+	return newWork(s, d), nil
 }
 
-func (s *session) workWith(old *snapshot.Array, keys metadata.KeyEncoding) (*work, error) {
+// draft returns what the request makes of a state of the array, with chunks that have
+// these keys, or nil if the array has the wanted grid.
+func (s *session) draft(old *snapshot.Array, keys metadata.KeyEncoding) (*draft, error) {
 	t, err := s.target(old)
 	if err == nil && t == nil && s.destination != nil {
 		t = &target{doc: old.Document()} // a copy
@@ -93,7 +100,8 @@ func (s *session) workWith(old *snapshot.Array, keys metadata.KeyEncoding) (*wor
 	if err != nil {
 		return nil, err
 	}
-	next, err := s.array.bind(doc, s.bindTarget)
+	place := func(e *engine.Array) { e.Store, e.Path = s.hold.at.Store, s.hold.at.Path }
+	next, err := s.array.bind(doc, place)
 	if err != nil {
 		return nil, fmt.Errorf("the new grid: %w", err)
 	}
@@ -105,7 +113,7 @@ func (s *session) workWith(old *snapshot.Array, keys metadata.KeyEncoding) (*wor
 	if err != nil {
 		return nil, err
 	}
-	into, err := s.array.bind(doc, func(e *engine.Array) { s.bindTarget(e); e.Budget = s.opt.engine() })
+	into, err := s.array.bind(doc, func(e *engine.Array) { place(e); e.Budget = s.opt.engine() })
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +125,7 @@ func (s *session) workWith(old *snapshot.Array, keys metadata.KeyEncoding) (*wor
 	if err != nil {
 		return nil, err
 	}
-	return s.newWork(&draft{job: job, old: old, planned: next, policy: policy, move: t.move, keys: t.keys, copies: s.array.copies}), nil
+	return &draft{job: job, old: old, planned: next, policy: policy, move: t.move, keys: t.keys, copies: s.array.copies}, nil
 }
 
 // checkLargest returns an error if a chunk, or an inner chunk of a shard, exceeds
@@ -176,9 +184,6 @@ func (w *work) listBy(ctx context.Context, list func(context.Context, *snapshot.
 func (w *work) stale() ([][]int64, error) {
 	return w.draft.job.Stale(w.stock.wanted, w.stock.sources, w.stock.targets, w.draft.job.Records(w.ledger.records))
 }
-
-// bindTarget sets where the chunks of the target are.
-func (s *session) bindTarget(e *engine.Array) { e.Store, e.Path = s.hold.at.Store, s.hold.at.Path }
 
 // keepsChunks reports whether the stored chunks fit already, so that only the document
 // changes.
