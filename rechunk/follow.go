@@ -54,7 +54,7 @@ import (
 func Follow(ctx context.Context, a *zarr.Array, r Rechunking, opt *Options) (*Report, error) {
 	s, err := newFollowing(a, r, opt)
 	if err == nil {
-		err = s.hold.exclusively(ctx, func(ctx context.Context) error { return s.follow(ctx, a) })
+		err = s.hold.exclusively(ctx, func(ctx context.Context) error { return follow(ctx, s) })
 	}
 	return &s.ledger.report, s.array.fail(operationFollow, err)
 }
@@ -84,7 +84,7 @@ func newFollowing(a *zarr.Array, r Rechunking, opt *Options) (*session, error) {
 const operationFollow = "follow"
 
 // follow makes the array that follows, or brings it up to date.
-func (s *session) follow(ctx context.Context, a *zarr.Array) error {
+func follow(ctx context.Context, s *session) error {
 	found, err := tree.Format(ctx, s.hold.at.Store, s.hold.at.Path)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (s *session) follow(ctx context.Context, a *zarr.Array) error {
 		return err
 	}
 	if found == 0 || begun {
-		if err := s.checkFollowed(ctx); err != nil {
+		if err := checkFollowed(ctx, s); err != nil {
 			return err
 		}
 		s.ledger.report.Strategy = strategyCopy
@@ -103,7 +103,7 @@ func (s *session) follow(ctx context.Context, a *zarr.Array) error {
 		}
 		// Another call had made the array, and this one has tidied up after it.
 	}
-	f, err := s.newFollower(ctx, a, true)
+	f, err := newFollower(ctx, s, true)
 	if err == nil {
 		err = f.to.array.writable()
 	}
@@ -126,9 +126,9 @@ type follower struct {
 	source *session // of the array that is followed
 }
 
-// newFollower opens the array that follows a, for writing or for a plan.
-func (s *session) newFollower(ctx context.Context, a *zarr.Array, write bool) (*follower, error) {
-	o := a.Options()
+// newFollower opens the array that follows another one, for writing or for a plan.
+func newFollower(ctx context.Context, s *session, write bool) (*follower, error) {
+	o := s.array.opened.Options()
 	o.Write, o.RequireChunks = write, false
 	to, err := s.opt.Into.OpenArray(ctx, &o)
 	if err != nil {
@@ -216,25 +216,25 @@ func NewFollowPlan(ctx context.Context, a *zarr.Array, r Rechunking, opt *Option
 	if err != nil {
 		return nil, s.array.fail(operationFollow, err)
 	}
-	p, err := s.planFollow(ctx, a)
+	p, err := planFollow(ctx, s)
 	return p, s.array.fail(operationFollow, err)
 }
 
 // errNowhere is the error of a call that does not say which array follows.
 var errNowhere = fmt.Errorf("%w: say where the array is that follows "+remedy.IntoPlace, zarr.ErrInvalidArgument)
 
-func (s *session) planFollow(ctx context.Context, a *zarr.Array) (*Plan, error) {
+func planFollow(ctx context.Context, s *session) (*Plan, error) {
 	found, err := tree.Format(ctx, s.hold.at.Store, s.hold.at.Path)
 	if err != nil {
 		return nil, err
 	}
 	if found == 0 {
-		if err := s.checkFollowed(ctx); err != nil {
+		if err := checkFollowed(ctx, s); err != nil {
 			return nil, err
 		}
 		return s.plan(ctx)
 	}
-	f, err := s.newFollower(ctx, a, false)
+	f, err := newFollower(ctx, s, false)
 	if err != nil {
 		return nil, err
 	}
@@ -247,15 +247,15 @@ func (s *session) planFollow(ctx context.Context, a *zarr.Array) (*Plan, error) 
 		return nil, err
 	}
 	p := &Plan{
-		Request: singleRequest(s.array.request), Operation: s.array.request.operation(), Fingerprint: operationFollow, Grid: u.planned.Grid,
-		Strategy: u.strategy, Guarantee: guaranteeAtomic, Space: Space{Free: -1}, Memory: f.to.opt.memory(),
-		Sources: int64(u.sources.Len()), BytesStored: u.sources.Bytes,
+		Request: singleRequest(s.array.request), Operation: s.array.request.operation(), Fingerprint: operationFollow, Grid: u.pair.planned.Grid,
+		Strategy: u.difference.strategy, Guarantee: guaranteeAtomic, Space: Space{Free: -1}, Memory: f.to.opt.memory(),
+		Sources: int64(u.pair.sources.Len()), BytesStored: u.pair.sources.Bytes,
 	}
-	if p.State, err = stateOf(u.source); err != nil {
+	if p.State, err = stateOf(u.pair.source); err != nil {
 		return nil, err
 	}
-	p.State.addChunks(u.sources)
-	if p.Changes = p.Strategy != strategyMetadata || u.described; !p.Changes {
+	p.State.addChunks(u.pair.sources)
+	if p.Changes = p.Strategy != strategyMetadata || u.difference.described; !p.Changes {
 		return p, nil
 	}
 	return p, u.predict(ctx, p)
@@ -263,11 +263,11 @@ func (s *session) planFollow(ctx context.Context, a *zarr.Array) (*Plan, error) 
 
 // predict fills in a plan that stores chunks.
 func (u *update) predict(ctx context.Context, p *Plan) error {
-	list := &listing{source: pages(u.sources.Len())}
+	list := &listing{source: pages(u.pair.sources.Len())}
 	list.addComparison()
 	list.addComparison()
 	if p.Strategy == strategyFlip {
-		kept, err := staging.ListKeys(ctx, u.current)
+		kept, err := staging.ListKeys(ctx, u.pair.current)
 		if err != nil {
 			return err
 		}
@@ -277,43 +277,43 @@ func (u *update) predict(ctx context.Context, p *Plan) error {
 		list.pages += 2 * pages(kept.Len())
 	}
 	read := map[int64]bool{} // chunks of the array that is followed
-	for _, r := range u.regions {
+	for _, r := range u.difference.regions {
 		if err := u.predictRegion(p, r.box, read); err != nil {
 			return err
 		}
 	}
 	p.Requests.Get, p.Requests.Put, p.Requests.List = int64(len(read)), p.Encoded, list.pages
 	p.Space.Likely = p.BytesEncoded
-	p.Stages = []PlanStage{{Name: "stage", Tasks: int64(len(u.regions))}}
+	p.Stages = []PlanStage{{Name: "stage", Tasks: int64(len(u.difference.regions))}}
 	return nil
 }
 
 // predictRegion adds the elements of a box.
 func (u *update) predictRegion(p *Plan, box grid.Box, read map[int64]bool) error {
-	chunks, err := u.planned.Grid.Touched(box)
+	chunks, err := u.pair.planned.Grid.Touched(box)
 	if err != nil {
 		return err
 	}
 	elements, _ := box.Len()
 	stored, _ := chunks.Len()
-	p.include(Counts{Encoded: stored, BytesDecoded: product(elements, int64(u.source.Engine.Size)), BytesEncoded: product(elements, int64(u.source.Engine.Size))})
-	sources, err := u.source.Grid.Touched(u.sourceBox(box))
+	p.include(Counts{Encoded: stored, BytesDecoded: product(elements, int64(u.pair.source.Engine.Size)), BytesEncoded: product(elements, int64(u.pair.source.Engine.Size))})
+	sources, err := u.pair.source.Grid.Touched(u.pair.sourceBox(box))
 	if err != nil {
 		return err
 	}
 	add := func(index []int64) {
-		if n := numberOf(u.source.Grid, index); !read[n] && u.sources.Contains(index) {
+		if n := numberOf(u.pair.source.Grid, index); !read[n] && u.pair.sources.Contains(index) {
 			read[n] = true
-			p.BytesRead += u.sources.Size(index)
+			p.BytesRead += u.pair.sources.Size(index)
 		}
 	}
-	if n, ok := sources.Len(); ok && n <= int64(u.sources.Len()) {
+	if n, ok := sources.Len(); ok && n <= int64(u.pair.sources.Len()) {
 		for index := range sources.Indices() {
 			add(index)
 		}
 		return nil
 	}
-	for index := range u.sources.All() {
+	for index := range u.pair.sources.All() {
 		if sources.Contains(index) {
 			add(index)
 		}

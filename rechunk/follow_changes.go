@@ -42,11 +42,11 @@ func (u *update) checkSuspects(n int64) error {
 // filled it up, and a rechunk stores all elements again. So sums of elements are
 // compared. Where the origin has none, it is computed from the array that follows.
 func (u *update) findChanges(ctx context.Context) error {
-	g, err := u.origin.grid.Shrunk(commonShape(u.origin.grid, u.source.Grid))
+	g, err := u.pair.origin.grid.Shrunk(commonShape(u.pair.origin.grid, u.pair.source.Grid))
 	if err != nil {
 		return err
 	}
-	chunks, err := g.Touched(u.commonBox(g))
+	chunks, err := g.Touched(u.pair.commonBox(g))
 	if err != nil {
 		return err
 	}
@@ -56,20 +56,20 @@ func (u *update) findChanges(ctx context.Context) error {
 	}
 	// Sums take 16 bytes for a chunk, and are kept in the origin. So the copy is not
 	// read to find out that a chunk has the same elements.
-	is, err := comparison.ChunkSums(ctx, pinnedArray(u.source, u.f.to.opt.block()), g, suspects, u.current.Fill, u.f.to.opt.memory())
+	is, err := comparison.ChunkSums(ctx, pinnedArray(u.pair.source, u.f.to.opt.block()), g, suspects, u.pair.current.Fill, u.f.to.opt.memory())
 	if err != nil {
 		return againIf(err)
 	}
-	was, err := u.sumsBefore(ctx, g, suspects)
+	was, err := u.pair.sumsBefore(ctx, u.f.to.opt, g, suspects)
 	if err != nil {
 		return againIf(err)
 	}
-	u.knownSums = map[int64]residue.Number{}
+	u.sums.known = map[int64]residue.Number{}
 	for i, index := range suspects {
-		u.knownSums[numberOf(u.origin.grid, index)] = is[i]
+		u.sums.known[numberOf(u.pair.origin.grid, index)] = is[i]
 		if was[i] == nil || is[i] != *was[i] {
 			c, _ := g.Chunk(index)
-			u.addChanged(c.Box(), u.commonBox(g))
+			u.addChanged(c.Box(), u.pair.commonBox(g))
 		}
 	}
 	return nil
@@ -77,8 +77,8 @@ func (u *update) findChanges(ctx context.Context) error {
 
 // commonBox returns the elements of the window that the array that is followed had and
 // has.
-func (u *update) commonBox(g *grid.Grid) grid.Box {
-	box := slices.Clone(u.window)
+func (p *pair) commonBox(g *grid.Grid) grid.Box {
+	box := slices.Clone(p.window)
 	for i := range box {
 		box[i].Stop = min(box[i].Stop, g.Axis(i).Extent())
 		box[i].Start = min(box[i].Start, box[i].Stop)
@@ -90,10 +90,10 @@ func (u *update) commonBox(g *grid.Grid) grid.Box {
 func (u *update) addChanged(chunk, within grid.Box) {
 	for i := range chunk {
 		chunk[i] = chunk[i].Intersect(within[i])
-		chunk[i].Start -= u.window[i].Start
-		chunk[i].Stop -= u.window[i].Start
+		chunk[i].Start -= u.pair.window[i].Start
+		chunk[i].Stop -= u.pair.window[i].Start
 	}
-	u.changed = append(u.changed, chunk)
+	u.difference.changed = append(u.difference.changed, chunk)
 }
 
 // errChanged is the error of an update whose arrays have changed meanwhile. It matches
@@ -127,7 +127,7 @@ func (u *update) suspects(within grid.Box) ([][]int64, error) {
 	var list [][]int64
 	// After a rechunk of the source, its keys tell nothing about the chunks of before. So
 	// every chunk of the origin is compared.
-	if !u.sameChunks() {
+	if !u.pair.sameChunks() {
 		n, ok := within.Len()
 		if !ok {
 			n = 1<<63 - 1
@@ -140,14 +140,14 @@ func (u *update) suspects(within grid.Box) ([][]int64, error) {
 		}
 		return list, nil
 	}
-	for _, c := range u.origin.chunks {
-		if index := u.origin.index(c.number); within.Contains(index) && u.sources.Digest(index) != c.version {
+	for _, c := range u.pair.origin.chunks {
+		if index := u.pair.origin.index(c.number); within.Contains(index) && u.pair.sources.Digest(index) != c.version {
 			list = append(list, index)
 		}
 	}
 	// Chunks that were not stored before had only the fill value.
-	for index := range u.sources.All() {
-		if within.Contains(index) && u.origin.find(numberOf(u.origin.grid, index)) == nil {
+	for index := range u.pair.sources.All() {
+		if within.Contains(index) && u.pair.origin.find(numberOf(u.pair.origin.grid, index)) == nil {
 			list = append(list, slices.Clone(index))
 		}
 	}
@@ -156,28 +156,28 @@ func (u *update) suspects(within grid.Box) ([][]int64, error) {
 
 // sameChunks reports whether the chunk keys of the array that is followed still mean the
 // same elements.
-func (u *update) sameChunks() bool {
-	if !lineage.Alike(u.origin.doc, u.source.Doc) {
+func (p *pair) sameChunks() bool {
+	if !lineage.Alike(p.origin.doc, p.source.Doc) {
 		return false
 	}
-	both := u.origin.grid.Chunks()
+	both := p.origin.grid.Chunks()
 	for i := range both {
-		both[i] = min(both[i], u.source.Grid.Axis(i).Chunks())
+		both[i] = min(both[i], p.source.Grid.Axis(i).Chunks())
 	}
-	return u.origin.grid.SameCells(u.source.Grid, grid.BoxOf(both))
+	return p.origin.grid.SameCells(p.source.Grid, grid.BoxOf(both))
 }
 
 // sumsBefore returns the sums of chunks of a grid as they were, or nil where they are not
 // known. An array that follows a part only cannot tell those of whole chunks.
-func (u *update) sumsBefore(ctx context.Context, g *grid.Grid, indices [][]int64) ([]*residue.Number, error) {
+func (p *pair) sumsBefore(ctx context.Context, opt Options, g *grid.Grid, indices [][]int64) ([]*residue.Number, error) {
 	sums := make([]*residue.Number, len(indices))
 	var unknown [][]int64
 	var places []int
 	for i, index := range indices {
-		c := u.origin.find(numberOf(u.origin.grid, index))
+		c := p.origin.find(numberOf(p.origin.grid, index))
 		// A sum of more elements than are compared is of no use.
 		is, _ := g.Chunk(index)
-		was, _ := u.origin.grid.Chunk(index)
+		was, _ := p.origin.grid.Chunk(index)
 		if c != nil && c.summed && slices.Equal(is.Logical, was.Logical) {
 			n := residue.FromBytes(c.sum)
 			sums[i] = &n
@@ -186,10 +186,10 @@ func (u *update) sumsBefore(ctx context.Context, g *grid.Grid, indices [][]int64
 		unknown, places = append(unknown, index), append(places, i)
 	}
 	// The copy has only the elements of the region, whereas sums are about whole chunks.
-	if u.origin.Region != nil {
+	if p.origin.Region != nil {
 		return sums, nil
 	}
-	computed, err := comparison.ChunkSums(ctx, pinnedArray(u.current, u.f.to.opt.block()), g, unknown, u.current.Fill, u.f.to.opt.memory())
+	computed, err := comparison.ChunkSums(ctx, pinnedArray(p.current, opt.block()), g, unknown, p.current.Fill, opt.memory())
 	if err != nil {
 		return nil, err
 	}
@@ -203,22 +203,22 @@ func (u *update) sumsBefore(ctx context.Context, g *grid.Grid, indices [][]int64
 // another version than before, so that later ones can be compared even if the codecs of
 // the array that follows do not keep elements exactly.
 func (u *update) nextOrigin(ctx context.Context) (*origin, error) {
-	o, err := newOrigin(u.origin.Source, u.source, u.sources, u.planned.Doc, u.f.to.hold.at.Limits)
+	o, err := newOrigin(u.pair.origin.Source, u.pair.source, u.pair.sources, u.pair.planned.Doc, u.f.to.hold.at.Limits)
 	if err != nil {
 		return nil, err
 	}
-	o.Region, o.Codecs, o.Adapt = u.origin.Region, u.origin.Codecs, u.origin.Adapt
-	same := u.sameChunks()
+	o.Region, o.Codecs, o.Adapt = u.pair.origin.Region, u.pair.origin.Codecs, u.pair.origin.Adapt
+	same := u.pair.sameChunks()
 	var unknown [][]int64
 	var places []int
 	for i := range o.chunks {
 		index := o.index(o.chunks[i].number)
-		if same && (u.carrySum(&o.chunks[i], index) || u.takeKnownSum(&o.chunks[i], index)) {
+		if same && (u.pair.carrySum(&o.chunks[i], index) || u.takeKnownSum(&o.chunks[i], index)) {
 			continue
 		}
 		unknown, places = append(unknown, index), append(places, i)
 	}
-	sums, err := comparison.ChunkSums(ctx, pinnedArray(u.source, u.f.to.opt.block()), u.source.Grid, unknown, u.current.Fill, u.f.to.opt.memory())
+	sums, err := comparison.ChunkSums(ctx, pinnedArray(u.pair.source, u.f.to.opt.block()), u.pair.source.Grid, unknown, u.pair.current.Fill, u.f.to.opt.memory())
 	if err != nil {
 		return nil, againIf(err)
 	}
@@ -230,13 +230,13 @@ func (u *update) nextOrigin(ctx context.Context) (*origin, error) {
 
 // carrySum reports whether a chunk has the version and the elements that it had, and
 // takes over its sum.
-func (u *update) carrySum(c *originChunk, index []int64) bool {
-	is, _ := u.source.Grid.Chunk(index)
-	was, ok := u.origin.grid.Chunk(index)
+func (p *pair) carrySum(c *originChunk, index []int64) bool {
+	is, _ := p.source.Grid.Chunk(index)
+	was, ok := p.origin.grid.Chunk(index)
 	if !ok || !slices.Equal(is.Logical, was.Logical) {
 		return false
 	}
-	before := u.origin.find(numberOf(u.origin.grid, index))
+	before := p.origin.find(numberOf(p.origin.grid, index))
 	if before == nil || before.version != c.version {
 		return false
 	}
@@ -247,10 +247,10 @@ func (u *update) carrySum(c *originChunk, index []int64) bool {
 // takeKnownSum reports whether the sum of a chunk was computed when its elements were
 // compared or copied, and sets it.
 func (u *update) takeKnownSum(c *originChunk, index []int64) bool {
-	is, _ := u.source.Grid.Chunk(index)
+	is, _ := u.pair.source.Grid.Chunk(index)
 	var sum residue.Number // of the elements that were there before
-	if was, ok := u.origin.grid.Chunk(index); ok {
-		if sum, ok = u.knownSums[numberOf(u.origin.grid, index)]; !ok || !slices.Equal(is.Encoded, was.Encoded) {
+	if was, ok := u.pair.origin.grid.Chunk(index); ok {
+		if sum, ok = u.sums.known[numberOf(u.pair.origin.grid, index)]; !ok || !slices.Equal(is.Encoded, was.Encoded) {
 			return false
 		}
 		if slices.Equal(is.Logical, was.Logical) {
@@ -259,10 +259,10 @@ func (u *update) takeKnownSum(c *originChunk, index []int64) bool {
 		}
 	}
 	// All other elements of the chunk were copied by an append.
-	if u.strategy != strategyAppend || u.origin.Region != nil {
+	if u.difference.strategy != strategyAppend || u.pair.origin.Region != nil {
 		return false
 	}
-	c.sum, c.summed = sum.Plus(u.addedSums[c.number]).Bytes(), true
+	c.sum, c.summed = sum.Plus(u.sums.added[c.number]).Bytes(), true
 	return true
 }
 
@@ -302,20 +302,20 @@ func (u *update) confirm(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if now.Version != u.source.Version {
+	if now.Version != u.pair.source.Version {
 		return errChanged
 	}
-	listed, err := u.list(ctx, now)
+	listed, err := u.pair.list(ctx, now)
 	if err != nil {
 		return err
 	}
-	if !listed.Equal(u.sources) {
+	if !listed.Equal(u.pair.sources) {
 		return errChanged
 	}
 	// A read between the listings may have seen a version that was replaced before the
 	// second one, by a chunk with the first version again.
 	for key, version := range u.sightings.All() {
-		if index, ok := staging.IndexOf(u.source, key); ok && u.sources.Digest(index) != version {
+		if index, ok := staging.IndexOf(u.pair.source, key); ok && u.pair.sources.Digest(index) != version {
 			return errChanged
 		}
 	}

@@ -144,7 +144,7 @@ func checkVersions(chunks *staging.Table) error {
 }
 
 // checkFollowed returns an error if an array cannot be followed.
-func (s *session) checkFollowed(ctx context.Context) error {
+func checkFollowed(ctx context.Context, s *session) error {
 	from, err := s.array.fresh(ctx)
 	if err != nil {
 		return err

@@ -31,20 +31,20 @@ type region struct {
 // findRegions returns the elements that are to be stored, in this order.
 func (u *update) findRegions() []region {
 	var list []region
-	valid := commonShape(u.current.Grid, u.planned.Grid)
-	for _, box := range joinBoxes(u.planned.Grid, u.changed) {
+	valid := commonShape(u.pair.current.Grid, u.pair.planned.Grid)
+	for _, box := range joinBoxes(u.pair.planned.Grid, u.difference.changed) {
 		list = append(list, region{box, slices.Clone(valid)})
 	}
 	// New elements, axis by axis: those of one are there when the next one grows.
 	for i := range valid {
 		box := grid.BoxOf(valid)
-		box[i] = grid.Interval{Start: valid[i], Stop: u.planned.Grid.Axis(i).Extent()}
+		box[i] = grid.Interval{Start: valid[i], Stop: u.pair.planned.Grid.Axis(i).Extent()}
 		if n, ok := box.Len(); n > 0 || !ok {
 			list = append(list, region{box, slices.Clone(valid)})
 		}
 		valid[i] = box[i].Stop
 	}
-	for _, box := range u.recut {
+	for _, box := range u.difference.recut {
 		list = append(list, region{box, nil})
 	}
 	return list
@@ -52,11 +52,11 @@ func (u *update) findRegions() []region {
 
 // findRecut returns the boxes of the elements of chunks that are stored in another shape
 // than before. Only the last chunk of a calendar is.
-func (u *update) findRecut() []grid.Box {
+func (p *pair) findRecut() []grid.Box {
 	var boxes []grid.Box
-	all := grid.BoxOf(u.planned.Grid.Shape())
+	all := grid.BoxOf(p.planned.Grid.Shape())
 	for i := range all {
-		was, is := u.current.Grid.Axis(i), u.planned.Grid.Axis(i)
+		was, is := p.current.Grid.Axis(i), p.planned.Grid.Axis(i)
 		k := min(was.Chunks(), is.Chunks()) - 1
 		before, _ := was.Cell(k)
 		after, ok := is.Cell(k)
@@ -72,8 +72,8 @@ func (u *update) findRecut() []grid.Box {
 
 // countWritten returns how many chunks are written, each as often as it is.
 func (u *update) countWritten() (n int, err error) {
-	for _, r := range u.regions {
-		chunks, err := u.planned.Grid.Touched(r.box)
+	for _, r := range u.difference.regions {
+		chunks, err := u.pair.planned.Grid.Touched(r.box)
 		if err != nil {
 			return 0, err
 		}
@@ -127,23 +127,23 @@ func joinBoxesAlong(axis int, boxes []grid.Box) (list []grid.Box) {
 
 // sourceBox returns the elements of the array that is followed of which those of a box
 // are made.
-func (u *update) sourceBox(box grid.Box) grid.Box {
+func (p *pair) sourceBox(box grid.Box) grid.Box {
 	from := slices.Clone(box)
 	for i := range from {
-		from[i].Start += u.window[i].Start
-		from[i].Stop += u.window[i].Start
+		from[i].Start += p.window[i].Start
+		from[i].Stop += p.window[i].Start
 	}
 	return from
 }
 
 // addSums adds the elements of a box to the sums of what is copied.
 func (u *update) addSums(box grid.Box, e element.Buffer) error {
-	if u.strategy != strategyAppend || u.origin.Region != nil {
+	if u.difference.strategy != strategyAppend || u.pair.origin.Region != nil {
 		return nil
 	}
-	return comparison.BoxSums(u.source, u.source.Grid, box, e, u.current.Fill, func(index []int64, sum residue.Number) {
-		n := numberOf(u.source.Grid, index)
-		u.addedSums[n] = u.addedSums[n].Plus(sum)
+	return comparison.BoxSums(u.pair.source, u.pair.source.Grid, box, e, u.pair.current.Fill, func(index []int64, sum residue.Number) {
+		n := numberOf(u.pair.source.Grid, index)
+		u.sums.added[n] = u.sums.added[n].Plus(sum)
 	})
 }
 
@@ -183,14 +183,14 @@ func (u *update) writeBox(ctx context.Context, next *snapshot.Array, box grid.Bo
 	if err != nil {
 		return err
 	}
-	from, err := u.source.Resolve(selection.BoxOf(u.sourceBox(box)), nil)
+	from, err := u.pair.source.Resolve(selection.BoxOf(u.pair.sourceBox(box)), nil)
 	if err != nil {
 		return err
 	}
 	// A chunk that cannot be read may be gone because the source was rechunked or
 	// replaced. Then both arrays are compared again.
-	if _, err := u.source.Engine.Read(ctx, from.Resolved, view, engine.Reading{}); err != nil {
-		if err = u.f.source.array.overtaken(ctx, u.source, snapshot.SourceError(err)); errors.Is(err, errAgain) {
+	if _, err := u.pair.source.Engine.Read(ctx, from.Resolved, view, engine.Reading{}); err != nil {
+		if err = u.f.source.array.overtaken(ctx, u.pair.source, snapshot.SourceError(err)); errors.Is(err, errAgain) {
 			err = errChanged
 		}
 		return err
@@ -232,11 +232,11 @@ func (u *update) replace(ctx context.Context) error {
 		if err := u.f.to.hold.check(ctx); err != nil {
 			return err
 		}
-		u.planned = w.draft.planned // its document is the one that the origin names
+		u.pair.planned = w.draft.planned // its document is the one that the origin names
 		if err := u.settle(ctx); err != nil {
 			return err
 		}
-		p.record, err = w.putLineage(ctx, u.current.Doc)
+		p.record, err = w.putLineage(ctx, u.pair.current.Doc)
 		return err
 	}
 	err = u.publish(ctx, func(*snapshot.Array) (*publish.Change, *snapshot.Array, error) {
@@ -250,8 +250,8 @@ func (u *update) replace(ctx context.Context) error {
 
 // occupy claims the array, with free keys, or resumes what another call has begun.
 func (u *update) occupy(ctx context.Context) error {
-	if err := u.f.to.begin(ctx, u.current); err != nil {
-		if errors.Is(err, ErrNoKeys) && u.current.Doc.Format() == 2 && u.current.Grid.Rank() < 2 {
+	if err := u.f.to.begin(ctx, u.pair.current); err != nil {
+		if errors.Is(err, ErrNoKeys) && u.pair.current.Doc.Format() == 2 && u.pair.current.Grid.Rank() < 2 {
 			err = errUnfollowed("elements have changed, and the chunks of an array of format 2 with less than two axes have no other keys")
 		}
 		if errors.Is(err, ErrNoKeys) { // of the array that follows, not of the other one
@@ -259,7 +259,7 @@ func (u *update) occupy(ctx context.Context) error {
 		}
 		return err
 	}
-	if sameKeys(u.f.to.hold.claim.Keys, u.current.Engine.Keys, u.current.Grid.Rank()) {
+	if sameKeys(u.f.to.hold.claim.Keys, u.pair.current.Engine.Keys, u.pair.current.Grid.Rank()) {
 		return errKeysTaken
 	}
 	return nil
@@ -272,7 +272,7 @@ func (u *update) stage(ctx context.Context) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	next, err := u.f.to.array.bind(u.planned.Doc.WithKeyEncoding(keys), u.boundMemory)
+	next, err := u.f.to.array.bind(u.pair.planned.Doc.WithKeyEncoding(keys), u.boundMemory)
 	if err != nil {
 		return nil, err
 	}
@@ -289,11 +289,11 @@ func (u *update) stage(ctx context.Context) (*work, error) {
 
 // stageKept links or copies all chunks of the part that stays.
 func (u *update) stageKept(ctx context.Context, keys metadata.KeyEncoding) (*work, error) {
-	g, err := u.current.Grid.Shrunk(commonShape(u.current.Grid, u.planned.Grid))
+	g, err := u.pair.current.Grid.Shrunk(commonShape(u.pair.current.Grid, u.pair.planned.Grid))
 	if err != nil {
 		return nil, err
 	}
-	doc := u.current.Document().Resized(g.Shape(), snapshot.GridExtension(g, 0))
+	doc := u.pair.current.Document().Resized(g.Shape(), snapshot.GridExtension(g, 0))
 	source, err := u.f.to.array.bind(doc, func(e *engine.Array) {
 		e.Store, e.Budget, e.RequireChunks = staging.Witness{Store: e.Store}, u.f.to.opt.engine(), false
 	})
@@ -308,7 +308,7 @@ func (u *update) stageKept(ctx context.Context, keys metadata.KeyEncoding) (*wor
 	if err != nil {
 		return nil, err
 	}
-	w := newWork(u.f.to, &draft{job: job, old: u.current, planned: into})
+	w := newWork(u.f.to, &draft{job: job, old: u.pair.current, planned: into})
 	if err := w.stage(ctx); err != nil {
 		return nil, err
 	}
@@ -324,7 +324,7 @@ func (u *update) stageKept(ctx context.Context, keys metadata.KeyEncoding) (*wor
 func (u *update) overwrite(ctx context.Context, next *snapshot.Array, b store.Batch) error {
 	// The copied bytes of these chunks do not decode to their new shape. All their
 	// elements are regions to write.
-	for _, box := range u.recut {
+	for _, box := range u.difference.recut {
 		chunks, err := next.Grid.Touched(box)
 		if err == nil {
 			err = next.Engine.Delete(ctx, chunks, b)
@@ -333,7 +333,7 @@ func (u *update) overwrite(ctx context.Context, next *snapshot.Array, b store.Ba
 			return err
 		}
 	}
-	for _, r := range u.regions {
+	for _, r := range u.difference.regions {
 		if err := u.write(ctx, next, r.box, engine.Writing{Batch: b, Valid: r.valid}); err != nil {
 			return err
 		}

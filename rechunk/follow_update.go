@@ -24,38 +24,49 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// update is what is to be done for one state of both arrays.
-type update struct {
-	f       *follower
+// pair is one state of both arrays.
+type pair struct {
 	source  *snapshot.Array // the array that is followed
 	current *snapshot.Array // the array that follows
 	planned *snapshot.Array // the array that follows, as it will be, with its present keys
-	origin  *origin         // of now
-	window  grid.Box        // the part of from that is followed
-	sources *staging.Table  // the stored chunks of from that have elements of the window
-	changed []grid.Box      // of elements of now that differ
+	origin  *origin         // of current
+	window  grid.Box        // the part of source that is followed
+	sources *staging.Table  // the stored chunks of source that have elements of the window
+}
 
-	described bool // attributes or names of dimensions change
+// difference is what the array that follows lacks, and how it gets that.
+type difference struct {
+	changed   []grid.Box // of elements of current that differ
+	recut     []grid.Box // of the elements of chunks that are stored in another shape than before
+	described bool       // attributes or names of dimensions change
+	strategy  string     // how the update is published; see [Plan]
+	regions   []region   // what is to be stored, in this order
+}
 
-	strategy string     // how the update is published; see [Plan]
-	recut    []grid.Box // of the elements of chunks that are stored in another shape than before
-	regions  []region   // what is to be stored, in this order
+// sums are sums of elements by the number of a chunk, that are known because the elements
+// were read.
+type sums struct {
+	known map[int64]residue.Number // of chunks of the origin, as they are now
+	added map[int64]residue.Number // of what an append has copied, by chunks of the source
+}
 
-	sightings *staging.Sightings // what was read of from
-	progress  *progress
-	// knownSums are the sums of chunks of the origin, by number, as they are now. added
-	// are those of the elements that an append has copied, by the number of the chunk
-	// of from.
-	knownSums, addedSums map[int64]residue.Number
+// update is what is to be done for one state of both arrays.
+type update struct {
+	f          *follower
+	pair       pair
+	difference difference
+	sums       sums
+	sightings  *staging.Sightings // what was read of the source
+	progress   *progress
 }
 
 // compare finds out what has changed since the last time. The context that it returns is
 // that of all later reads.
 func (f *follower) compare(ctx context.Context) (context.Context, *update, error) {
-	u := &update{f: f, addedSums: map[int64]residue.Number{}}
+	u := &update{f: f, sums: sums{added: map[int64]residue.Number{}}}
 	ctx, u.sightings = staging.Witnessing(ctx, func(key store.Key) bool {
-		index, ok := staging.IndexOf(u.source, key)
-		return !ok || u.sources == nil || u.sources.Contains(index)
+		index, ok := staging.IndexOf(u.pair.source, key)
+		return !ok || u.pair.sources == nil || u.pair.sources.Contains(index)
 	})
 	return ctx, u, u.load(ctx)
 }
@@ -63,51 +74,51 @@ func (f *follower) compare(ctx context.Context) (context.Context, *update, error
 func (u *update) load(ctx context.Context) error {
 	f := u.f
 	var err error
-	if u.current, err = f.to.array.fresh(ctx); err != nil {
+	if u.pair.current, err = f.to.array.fresh(ctx); err != nil {
 		return err
 	}
-	if u.origin, err = readOrigin(ctx, f.to.hold.at, u.current, f.to.opt.memory()); err != nil {
+	if u.pair.origin, err = readOrigin(ctx, f.to.hold.at, u.pair.current, f.to.opt.memory()); err != nil {
 		// Another call may have published meanwhile, and deleted this origin.
-		if now, freshErr := f.to.array.fresh(ctx); freshErr == nil && now.Version != u.current.Version {
+		if now, freshErr := f.to.array.fresh(ctx); freshErr == nil && now.Version != u.pair.current.Version {
 			return errChanged
 		}
 		return err
 	}
-	if name := f.source.array.originName(); u.origin.Source != name {
-		return f.nameError(fmt.Errorf("%w: it follows %.80q, not %.80q; choose another place, or remove it ("+remedy.Delete+")", zarr.ErrInvalidArgument, u.origin.Source, name))
+	if name := f.source.array.originName(); u.pair.origin.Source != name {
+		return f.nameError(fmt.Errorf("%w: it follows %.80q, not %.80q; choose another place, or remove it ("+remedy.Delete+")", zarr.ErrInvalidArgument, u.pair.origin.Source, name))
 	}
-	if u.origin.Adapt {
+	if u.pair.origin.Adapt {
 		f.to.array.adapt = true
 	}
 	if err := u.pin(ctx); err != nil {
 		return err
 	}
-	if u.window, err = f.windowOf(u.source, u.origin.Region); err != nil {
+	if u.pair.window, err = f.windowOf(u.pair.source, u.pair.origin.Region); err != nil {
 		return err
 	}
 	doc, err := f.nextDocument(u)
 	if err != nil {
 		return f.nameError(err) // it tells what to do with the array that follows
 	}
-	if u.planned, err = f.to.array.bind(doc, nil); err != nil {
+	if u.pair.planned, err = f.to.array.bind(doc, nil); err != nil {
 		return f.nameError(fmt.Errorf("the new grid: %w", err))
 	}
-	if err := checkLargest(u.planned); err != nil {
+	if err := checkLargest(u.pair.planned); err != nil {
 		return err
 	}
-	if u.sources, err = u.list(ctx, u.source); err != nil {
+	if u.pair.sources, err = u.pair.list(ctx, u.pair.source); err != nil {
 		return err
 	}
 	// The listing comes before all reads. Another one after them, in confirm, shows
 	// that the elements that were read are those of one moment.
-	if err := checkVersions(u.sources); err != nil {
+	if err := checkVersions(u.pair.sources); err != nil {
 		return err
 	}
 	if err := u.findChanges(ctx); err != nil {
 		return err
 	}
-	u.recut = u.findRecut()
-	u.strategy, u.regions = u.chooseStrategy(), u.findRegions()
+	u.difference.recut = u.pair.findRecut()
+	u.difference.strategy, u.difference.regions = u.chooseStrategy(), u.findRegions()
 	return nil
 }
 
@@ -118,11 +129,11 @@ func (u *update) pin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	u.source, err = u.f.source.array.bind(now.Doc, func(e *engine.Array) {
+	u.pair.source, err = u.f.source.array.bind(now.Doc, func(e *engine.Array) {
 		e.Store, e.Budget, e.RequireChunks = staging.Witness{Store: e.Store}, u.f.to.opt.engine(), false
 	})
 	if err == nil {
-		u.source.Version = now.Version
+		u.pair.source.Version = now.Version
 	}
 	return err
 }
@@ -159,12 +170,12 @@ func regionText(region grid.Box) string {
 }
 
 // list lists the stored chunks that have elements of the window.
-func (u *update) list(ctx context.Context, from *snapshot.Array) (*staging.Table, error) {
+func (p *pair) list(ctx context.Context, from *snapshot.Array) (*staging.Table, error) {
 	chunks, err := staging.List(ctx, from)
 	if err != nil {
 		return nil, err
 	}
-	return chunks, keepWithin(chunks, from.Grid, u.origin.Region)
+	return chunks, keepWithin(chunks, from.Grid, p.origin.Region)
 }
 
 // boundMemory bounds the memory of writing.
@@ -174,16 +185,16 @@ func (u *update) boundMemory(e *engine.Array) { e.Budget = u.f.to.opt.engine() }
 // the array is that one axis gets longer.
 func (u *update) chooseStrategy() string {
 	switch {
-	case len(u.changed) == 0 && u.planned.Grid.Equal(u.current.Grid):
+	case len(u.difference.changed) == 0 && u.pair.planned.Grid.Equal(u.pair.current.Grid):
 		return strategyMetadata
 	// Readers may see these elements already. Overwritten in place, some would be new and
 	// some old.
-	case len(u.changed) > 0 || len(u.recut) > 0:
+	case len(u.difference.changed) > 0 || len(u.difference.recut) > 0:
 		return strategyFlip
 	}
 	longer := 0
-	for i, n := range u.planned.Grid.Shape() {
-		switch was := u.current.Grid.Axis(i).Extent(); {
+	for i, n := range u.pair.planned.Grid.Shape() {
+		switch was := u.pair.current.Grid.Axis(i).Extent(); {
 		case n < was:
 			return strategyFlip
 		case n > was:
@@ -199,19 +210,19 @@ func (u *update) chooseStrategy() string {
 
 // run publishes what has changed.
 func (u *update) run(ctx context.Context) error {
-	u.f.to.ledger.report.Strategy = u.strategy
-	if u.strategy == strategyMetadata && (!u.described || u.planned.Doc.Format() == 2) {
+	u.f.to.ledger.report.Strategy = u.difference.strategy
+	if u.difference.strategy == strategyMetadata && (!u.difference.described || u.pair.planned.Doc.Format() == 2) {
 		return u.renew(ctx)
 	}
-	doc, err := withOrigin(u.planned.Doc, u.origin.Source)
+	doc, err := withOrigin(u.pair.planned.Doc, u.pair.origin.Source)
 	if err != nil {
 		return err
 	}
-	if u.planned, err = u.f.to.array.bind(doc, u.boundMemory); err != nil {
+	if u.pair.planned, err = u.f.to.array.bind(doc, u.boundMemory); err != nil {
 		return err
 	}
 	change, stages := u.append, 1
-	switch u.strategy {
+	switch u.difference.strategy {
 	case strategyMetadata:
 		change = u.relabel
 	case strategyFlip:
@@ -228,7 +239,7 @@ func (u *update) run(ctx context.Context) error {
 	// The update is visible. What fails from here on leaves origins that no document
 	// names, or attributes of format 2 that the next call sets.
 	err = u.removeOldOrigins(store.Finishing(ctx))
-	if err == nil && u.described && u.planned.Doc.Format() == 2 {
+	if err == nil && u.difference.described && u.pair.planned.Doc.Format() == 2 {
 		err = u.describeAfter(store.Finishing(ctx))
 	}
 	return publish.Incomplete(err)
@@ -236,21 +247,21 @@ func (u *update) run(ctx context.Context) error {
 
 // removeOldOrigins deletes the origins that no document names any more.
 func (u *update) removeOldOrigins(ctx context.Context) error {
-	identity, err := documentIdentity(u.planned.Doc, u.f.to.hold.at.Limits)
+	identity, err := documentIdentity(u.pair.planned.Doc, u.f.to.hold.at.Limits)
 	if err != nil {
 		return err
 	}
-	id, err := originID(u.planned.Doc, identity)
+	id, err := originID(u.pair.planned.Doc, identity)
 	if err != nil {
 		return err
 	}
-	return removeOrigins(ctx, u.f.to.hold.at, u.origin, id)
+	return removeOrigins(ctx, u.f.to.hold.at, u.pair.origin, id)
 }
 
 // renew notes the versions of chunks that were stored again with the same elements.
 func (u *update) renew(ctx context.Context) error {
 	o, err := u.nextOrigin(ctx)
-	if err != nil || o.equal(u.origin) {
+	if err != nil || o.equal(u.pair.origin) {
 		return err
 	}
 	if err := u.confirm(ctx); err != nil {
@@ -261,19 +272,19 @@ func (u *update) renew(ctx context.Context) error {
 	if err := u.describe(ctx); err != nil {
 		return err
 	}
-	u.f.to.ledger.report.Changed = u.f.to.ledger.report.Changed || u.described
-	return againIf(replaceOrigin(ctx, u.f.to.hold.at, o, u.origin, u.f.to.hold.durability))
+	u.f.to.ledger.report.Changed = u.f.to.ledger.report.Changed || u.difference.described
+	return againIf(replaceOrigin(ctx, u.f.to.hold.at, o, u.pair.origin, u.f.to.hold.durability))
 }
 
 // relabel publishes other attributes.
 func (u *update) relabel(ctx context.Context) error {
-	raw, err := u.planned.Doc.Marshal(u.f.to.hold.at.Limits)
+	raw, err := u.pair.planned.Doc.Marshal(u.f.to.hold.at.Limits)
 	if err != nil {
 		return err
 	}
 	stage := func(ctx context.Context, _ store.Batch) error { return u.settle(ctx) }
 	err = u.publish(ctx, func(*snapshot.Array) (*publish.Change, *snapshot.Array, error) {
-		return &publish.Change{Document: raw, Stage: stage}, u.planned, nil
+		return &publish.Change{Document: raw, Stage: stage}, u.pair.planned, nil
 	})
 	u.f.to.ledger.report.Changed = err == nil
 	return err
@@ -283,7 +294,7 @@ func (u *update) relabel(ctx context.Context) error {
 func (u *update) append(ctx context.Context) error {
 	err := u.publish(ctx, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 		change, err := u.growth(old)
-		return change, u.planned, err
+		return change, u.pair.planned, err
 	})
 	u.f.to.ledger.report.Changed = err == nil
 	return err
@@ -298,7 +309,7 @@ func (u *update) publish(ctx context.Context, plan func(*snapshot.Array) (*publi
 	defer lock.Release()
 	return u.f.to.array.core.UpdateAs(ctx, u.f.to.array.core.Node.Node, func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error) {
 		// Everything was compared with the earlier document. Compare again.
-		if old.Version != u.current.Version {
+		if old.Version != u.pair.current.Version {
 			return nil, nil, errChanged
 		}
 		return plan(old)
@@ -307,13 +318,13 @@ func (u *update) publish(ctx context.Context, plan func(*snapshot.Array) (*publi
 
 // growth returns the change of an append.
 func (u *update) growth(old *snapshot.Array) (*publish.Change, error) {
-	shape := &snapshot.Reshape{Grid: u.planned.Grid}
+	shape := &snapshot.Reshape{Grid: u.pair.planned.Grid}
 	// There is one region, or none if another axis has no elements.
-	for _, r := range u.regions {
+	for _, r := range u.difference.regions {
 		// Elements are read below. A source would not do for those of variable length.
 		shape.Region, shape.Gain.From = r.box, &snapshot.Source{Shape: r.box.Shape()}
 	}
-	change, err := old.Stage(u.planned, shape, u.f.to.hold.at.Limits)
+	change, err := old.Stage(u.pair.planned, shape, u.f.to.hold.at.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -321,10 +332,10 @@ func (u *update) growth(old *snapshot.Array) (*publish.Change, error) {
 		// Behind a fence, two appends meet at the first chunk, which each stores alone
 		// and only if there is none.
 		fenced := publish.Fenced(b)
-		clear(u.addedSums)
-		for _, r := range u.regions {
+		clear(u.sums.added)
+		for _, r := range u.difference.regions {
 			how := engine.Writing{Batch: b, Valid: r.valid, KeepFill: fenced, FirstAlone: fenced}
-			if err := u.write(ctx, u.planned, r.box, how); err != nil {
+			if err := u.write(ctx, u.pair.planned, r.box, how); err != nil {
 				return err
 			}
 		}
@@ -346,8 +357,8 @@ func (u *update) settle(ctx context.Context) error {
 	if err := u.confirm(ctx); err != nil {
 		return err
 	}
-	if u.planned.Doc.Format() == 2 {
-		o.Attributes = u.origin.Attributes // others are set later
+	if u.pair.planned.Doc.Format() == 2 {
+		o.Attributes = u.pair.origin.Attributes // others are set later
 	}
 	return putOrigin(ctx, u.f.to.hold.at, o, u.f.to.hold.durability)
 }
@@ -355,24 +366,24 @@ func (u *update) settle(ctx context.Context) error {
 // nextDocument returns the document that an array gets for the present shape of the one
 // that it follows, with its present keys.
 func (f *follower) nextDocument(u *update) (*metadata.Array, error) {
-	from, now := u.source, u.current
+	from, now := u.pair.source, u.pair.current
 	if from.Type != now.Type || from.Grid.Rank() != now.Grid.Rank() {
 		return nil, fmt.Errorf("%w: it has elements of %s and %s, and follows an array with %s and %d: remove it ("+remedy.Delete+"), and follow again",
 			zarr.ErrInvalidArgument, now.Type, quantity.Count(now.Grid.Rank(), "axes"), from.Type, from.Grid.Rank())
 	}
 	asked := singleRequest(f.source.array.request).(Rechunking)
-	if same, err := u.origin.askedFor(asked, from); err != nil || !same {
+	if same, err := u.pair.origin.askedFor(asked, from); err != nil || !same {
 		return nil, errors.Join(err, fmt.Errorf("%w: it was made with other codecs: leave them out, or remove it ("+remedy.Delete+") and follow again", zarr.ErrInvalidArgument))
 	}
 	cuts := make([]grid.Cut, from.Grid.Rank())
 	for i := range cuts {
-		a, err := followingAxis(now, i, u.window[i].Len(), asked.Chunks)
+		a, err := followingAxis(now, i, u.pair.window[i].Len(), asked.Chunks)
 		if err != nil {
 			return nil, &grid.AxisError{Axis: i, Err: err}
 		}
 		cuts[i] = cutOf(a)
 	}
-	g, err := grid.New(u.window.Shape(), cuts...)
+	g, err := grid.New(u.pair.window.Shape(), cuts...)
 	if err != nil {
 		return nil, err
 	}
@@ -434,19 +445,19 @@ func commonShape(a, b *grid.Grid) []int64 {
 // dimensions of the array that is followed. Other attributes, which were set in the array
 // that follows, stay.
 func (u *update) followDescription(doc *metadata.Array) (*metadata.Array, error) {
-	next, err := attributes.Follow(doc.Attributes, u.origin.Attributes, u.source.Doc.Attributes)
+	next, err := attributes.Follow(doc.Attributes, u.pair.origin.Attributes, u.pair.source.Doc.Attributes)
 	if err != nil {
 		return nil, err
 	}
-	if u.described = !bytes.Equal(next, doc.Attributes); u.described {
+	if u.difference.described = !bytes.Equal(next, doc.Attributes); u.difference.described {
 		if doc, err = doc.WithAttributes(next); err != nil {
 			return nil, err
 		}
 	}
 	// In format 2 the names are an attribute.
-	if names := u.source.Doc.DimensionNames; doc.Format() == 3 && !sameNames(names, u.origin.doc.DimensionNames) && !sameNames(names, doc.DimensionNames) {
+	if names := u.pair.source.Doc.DimensionNames; doc.Format() == 3 && !sameNames(names, u.pair.origin.doc.DimensionNames) && !sameNames(names, doc.DimensionNames) {
 		named := *doc
-		named.DimensionNames, u.described = names, true
+		named.DimensionNames, u.difference.described = names, true
 		doc = &named
 	}
 	return doc, nil
@@ -461,7 +472,7 @@ func sameNames(a, b []*string) bool {
 func (u *update) describeAfter(ctx context.Context) error {
 	_, now, err := u.f.compare(ctx)
 	// If the array that is followed has changed meanwhile, the next call compares both.
-	if err != nil || now.strategy != strategyMetadata {
+	if err != nil || now.difference.strategy != strategyMetadata {
 		return err
 	}
 	return now.renew(ctx)
@@ -470,10 +481,10 @@ func (u *update) describeAfter(ctx context.Context) error {
 // describe sets the attributes of an array of format 2, which have a document of their
 // own.
 func (u *update) describe(ctx context.Context) error {
-	if !u.described || u.planned.Doc.Format() != 2 {
+	if !u.difference.described || u.pair.planned.Doc.Format() != 2 {
 		return nil
 	}
 	return u.f.to.array.core.UpdateAttributesV2(ctx, func(object []byte) ([]byte, error) {
-		return attributes.Follow(object, u.origin.Attributes, u.source.Doc.Attributes)
+		return attributes.Follow(object, u.pair.origin.Attributes, u.pair.source.Doc.Attributes)
 	})
 }

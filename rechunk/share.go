@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
@@ -261,7 +262,7 @@ func (p *Sharing) join(ctx context.Context, share StageShare) error {
 	if s.opt.Memory <= 0 {
 		return fmt.Errorf("%w: processes that share the tasks of a plan need "+remedy.SameMemory, zarr.ErrInvalidArgument)
 	}
-	leave, err := s.join(ctx)
+	leave, err := p.begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -271,6 +272,81 @@ func (p *Sharing) join(ctx context.Context, share StageShare) error {
 	}
 	p.leave = leave
 	return nil
+}
+
+// joinTime is how long a process waits for others that begin or end a share.
+const joinTime = 10 * time.Second
+
+// begin begins a share of the tasks: others may execute shares too, but none may publish,
+// until leave has returned nil.
+func (p *Sharing) begin(ctx context.Context) (leave func() error, err error) {
+	exit, err := enter(p.s.hold.at, false)
+	if err != nil {
+		return nil, err
+	}
+	p.s.hold.shared = true
+	end, err := p.beginLocked(ctx)
+	if err != nil {
+		exit()
+		return nil, err
+	}
+	left := false
+	return func() error {
+		if err := end(); err != nil {
+			return err
+		}
+		if !left {
+			exit()
+		}
+		left = true
+		return nil
+	}, nil
+}
+
+func (p *Sharing) beginLocked(ctx context.Context) (leave func() error, err error) {
+	s := p.s
+	unlock, locked, err := lockDir(ctx, s.hold.at.Store, s.hold.at.Path.MustKey(lockName), joinTime)
+	if err != nil {
+		return nil, err
+	}
+	s.hold.locked = locked
+	// The lock is held only while the claim is made or found. Then shares run beside each
+	// other, each with a lock of its own.
+	defer func() { err = errors.Join(err, unlock()) }()
+	old, err := s.array.fresh(ctx)
+	if err == nil {
+		err = s.prepare(ctx, old)
+	}
+	if err != nil {
+		return nil, err
+	}
+	key := s.hold.sharesDir().MustKey(newID() + "/" + shareName)
+	release, _, err := lockDir(ctx, s.hold.at.Store, key, -1)
+	if err != nil {
+		return nil, err
+	}
+	released := false
+	leave = func() error { // may be repeated after an error
+		if _, err := store.Write(store.Finishing(ctx), s.hold.at.Store, store.Delete(key), store.Sync); err != nil || released {
+			return err
+		}
+		released = true
+		return release()
+	}
+	// In a store without locks, a publisher closes the claim first and looks for shares
+	// afterwards. Here the share is stored first and the claim is read afterwards, so at
+	// least one of the two processes sees the other.
+	if err := putHolder(ctx, s.hold.at.Store, key); err != nil {
+		return nil, errors.Join(err, leave())
+	}
+	c, err := s.hold.at.Claim(ctx)
+	if err == nil && (c == nil || c.ID != s.hold.claim.ID || c.Closed) {
+		err = fmt.Errorf("%w: it is being published", ErrClaimed)
+	}
+	if err != nil {
+		return nil, errors.Join(err, leave())
+	}
+	return leave, nil
 }
 
 // planWork plans the work, unless it is that of the last time.
