@@ -203,7 +203,7 @@ func Followed(ctx context.Context, a *zarr.Array) (name string, err error) {
 	if err != nil {
 		return "", s.array.fail("inspect", err)
 	}
-	return o.Source, nil
+	return o.head.Source, nil
 }
 
 // mostFollowed bounds the record of an array that is followed in bytes.

@@ -186,7 +186,7 @@ func (p *pair) sumsBefore(ctx context.Context, opt Options, g *grid.Grid, indice
 		unknown, places = append(unknown, index), append(places, i)
 	}
 	// The copy has only the elements of the region, whereas sums are about whole chunks.
-	if p.origin.Region != nil {
+	if p.origin.head.Region != nil {
 		return sums, nil
 	}
 	computed, err := comparison.ChunkSums(ctx, pinnedArray(p.current, opt.block()), g, unknown, p.current.Fill, opt.memory())
@@ -203,11 +203,11 @@ func (p *pair) sumsBefore(ctx context.Context, opt Options, g *grid.Grid, indice
 // another version than before, so that later ones can be compared even if the codecs of
 // the array that follows do not keep elements exactly.
 func (u *update) nextOrigin(ctx context.Context) (*origin, error) {
-	o, err := newOrigin(u.pair.origin.Source, u.pair.source, u.pair.sources, u.pair.planned.Doc, u.f.to.hold.at.Limits)
+	o, err := newOrigin(u.pair.origin.head.Source, u.pair.source, u.pair.sources, u.pair.planned.Doc, u.f.to.hold.at.Limits)
 	if err != nil {
 		return nil, err
 	}
-	o.Region, o.Codecs, o.Adapt = u.pair.origin.Region, u.pair.origin.Codecs, u.pair.origin.Adapt
+	o.head.Region, o.head.Codecs, o.head.Adapt = u.pair.origin.head.Region, u.pair.origin.head.Codecs, u.pair.origin.head.Adapt
 	same := u.pair.sameChunks()
 	var unknown [][]int64
 	var places []int
@@ -259,7 +259,7 @@ func (u *update) takeKnownSum(c *originChunk, index []int64) bool {
 		}
 	}
 	// All other elements of the chunk were copied by an append.
-	if u.difference.strategy != strategyAppend || u.pair.origin.Region != nil {
+	if u.difference.strategy != strategyAppend || u.pair.origin.head.Region != nil {
 		return false
 	}
 	c.sum, c.summed = sum.Plus(u.sums.added[c.number]).Bytes(), true

@@ -15,7 +15,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"time"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
@@ -41,6 +40,16 @@ const followDir = own.Dir + "/follow/"
 
 // origin is the state of the array that is followed of which a document was made.
 type origin struct {
+	head   originHead
+	id     string        // names the origin
+	chunks []originChunk // that were stored, in C order; those that have elements of the region
+	grid   *grid.Grid    // of the array that is followed
+	doc    *metadata.Array
+	stored store.Info // of the stored origin
+}
+
+// originHead is what an origin says in JSON.
+type originHead struct {
 	// Document identifies the document of the array that follows; see documentIdentity.
 	Document string `json:"document"`
 	// Source is the name of the array that is followed, and of its store.
@@ -55,14 +64,6 @@ type origin struct {
 	// the request; see [Rechunking].
 	Codecs string `json:"codecs"`
 	Adapt  bool   `json:"adapt,omitempty"`
-
-	id     string        // names the origin
-	chunks []originChunk // that were stored, in C order; those that have elements of the region
-	grid   *grid.Grid    // of the array that is followed
-	doc    *metadata.Array
-
-	version  store.Version // of the stored origin
-	modified time.Time
 }
 
 // originChunk is a stored chunk of the array that is followed.
@@ -78,15 +79,15 @@ func newOrigin(source string, from *snapshot.Array, chunks *staging.Table, doc *
 	if _, ok := checked.Product(from.Grid.Chunks()...); !ok {
 		return nil, fmt.Errorf("%w: %v chunks", grid.ErrOverflow, from.Grid.Chunks())
 	}
-	o := &origin{Source: source, Attributes: attributes.Compact(from.Doc.Attributes), grid: from.Grid, doc: from.Doc}
+	o := &origin{head: originHead{Source: source, Attributes: attributes.Compact(from.Doc.Attributes)}, grid: from.Grid, doc: from.Doc}
 	var err error
-	if o.Document, err = documentIdentity(doc, l); err != nil {
+	if o.head.Document, err = documentIdentity(doc, l); err != nil {
 		return nil, err
 	}
-	if o.id, err = originID(doc, o.Document); err != nil {
+	if o.id, err = originID(doc, o.head.Document); err != nil {
 		return nil, err
 	}
-	if o.Array, err = bareDocument(from.Doc, l); err != nil {
+	if o.head.Array, err = bareDocument(from.Doc, l); err != nil {
 		return nil, err
 	}
 	for index := range chunks.All() {
@@ -201,7 +202,7 @@ func shortHash(raw []byte) string {
 // describes reports whether o is the origin of a document.
 func (o *origin) describes(doc *metadata.Array, l metadata.Limits) bool {
 	for _, identify := range [...]func(*metadata.Array, metadata.Limits) (string, error){documentIdentity, spelledIdentity} {
-		if is, err := identify(doc, l); err == nil && is == o.Document {
+		if is, err := identify(doc, l); err == nil && is == o.head.Document {
 			return true
 		}
 	}
@@ -229,7 +230,7 @@ func (o *origin) index(number int64) []int64 {
 
 // equal reports whether two origins of one document say the same.
 func (o *origin) equal(p *origin) bool {
-	return o.Document == p.Document && bytes.Equal(o.Array, p.Array) && bytes.Equal(o.Attributes, p.Attributes) && slices.Equal(o.chunks, p.chunks)
+	return o.head.Document == p.head.Document && bytes.Equal(o.head.Array, p.head.Array) && bytes.Equal(o.head.Attributes, p.head.Attributes) && slices.Equal(o.chunks, p.chunks)
 }
 
 // originBytes is about what a chunk takes in memory.
@@ -263,11 +264,11 @@ func (n *creation) noteOrigin(ctx context.Context, w *work) (*metadata.Array, er
 	if err != nil {
 		return nil, err
 	}
-	o.Region, o.Adapt = r.Region, r.Adapt
+	o.head.Region, o.head.Adapt = r.Region, r.Adapt
 	if err := o.checkSize(w.opt.memory()); err != nil {
 		return nil, err
 	}
-	if o.Codecs, err = codecsAsked(withSums(r, w.draft.old)); err != nil {
+	if o.head.Codecs, err = codecsAsked(withSums(r, w.draft.old)); err != nil {
 		return nil, err
 	}
 	return doc, putOrigin(ctx, w.hold.at, o, n.session.array.core.Node.Durability)
@@ -280,7 +281,7 @@ func (o *origin) askedFor(r Rechunking, from *snapshot.Array) (bool, error) {
 	// earlier, a zstd that did not say whether it has a checksum had none.
 	for _, meaning := range []Rechunking{withSums(r, from), r, withChecksumSetting(r, false)} {
 		codecs, err := codecsAsked(meaning)
-		if err != nil || codecs == "" || codecs == o.Codecs {
+		if err != nil || codecs == "" || codecs == o.head.Codecs {
 			return err == nil, err
 		}
 	}
@@ -335,7 +336,7 @@ func (o *origin) marshal() ([]byte, error) {
 	head := bytes.NewBufferString(originMagic)
 	e := json.NewEncoder(head) // which ends the line
 	e.SetEscapeHTML(false)     // the document of the array stays as it is
-	if err := e.Encode(o); err != nil {
+	if err := e.Encode(o.head); err != nil {
 		return nil, err
 	}
 	data, last := head.Bytes(), int64(0)
@@ -356,14 +357,14 @@ func parseOrigin(data []byte, l metadata.Limits, most int64) (*origin, error) {
 	data, ok := bytes.CutPrefix(data, []byte(originMagic))
 	head, data, found := bytes.Cut(data, []byte("\n"))
 	o := new(origin)
-	if !ok || !found || json.Unmarshal(head, o) != nil {
+	if !ok || !found || json.Unmarshal(head, &o.head) != nil {
 		return nil, errOrigin
 	}
-	if attributes.Check(o.Attributes) != nil {
+	if attributes.Check(o.head.Attributes) != nil {
 		return nil, errOrigin
 	}
 	var err error
-	if o.doc, err = (lineage.Array{Limits: l}).Parse(o.Array); err != nil {
+	if o.doc, err = (lineage.Array{Limits: l}).Parse(o.head.Array); err != nil {
 		return nil, errOrigin
 	}
 	if o.grid, err = lineage.GridOf(o.doc); err != nil {
@@ -433,7 +434,7 @@ func readOrigin(ctx context.Context, at lineage.Array, now *snapshot.Array, most
 	if !o.describes(now.Doc, at.Limits) {
 		return nil, errUnfollowed("another program has appended to it, or has rechunked it")
 	}
-	o.id, o.version, o.modified = id, info.Version, info.Modified
+	o.id, o.stored = id, info
 	return o, nil
 }
 
@@ -451,14 +452,14 @@ func putOrigin(ctx context.Context, at lineage.Array, o *origin, d store.Durabil
 // process has done so, the error wraps [zarr.ErrConflict].
 func replaceOrigin(ctx context.Context, at lineage.Array, o, before *origin, d store.Durability) error {
 	// The document stays, so only a condition on the origin tells two calls apart.
-	if able := store.Can(at.Store, store.OpPutIf); !able || before.version.IsZero() {
+	if able := store.Can(at.Store, store.OpPutIf); !able || before.stored.Version.IsZero() {
 		return putOrigin(ctx, at, o, d)
 	}
 	data, err := o.marshal()
 	if err != nil {
 		return err
 	}
-	_, err = store.Write(ctx, at.Store, store.PutIf(at.Path.MustKey(followDir+o.id), data, store.IfVersion(before.version)), d)
+	_, err = store.Write(ctx, at.Store, store.PutIf(at.Path.MustKey(followDir+o.id), data, store.IfVersion(before.stored.Version)), d)
 	return err
 }
 
@@ -473,7 +474,7 @@ func removeOrigins(ctx context.Context, at lineage.Array, o *origin, named strin
 			return err
 		}
 		// By the times of the store, which are those of one clock.
-		if lineage.IsID(e.Name) && e.Name != named && !e.Modified.IsZero() && e.Modified.Before(o.modified) {
+		if lineage.IsID(e.Name) && e.Name != named && !e.Modified.IsZero() && e.Modified.Before(o.stored.Modified) {
 			names = append(names, e.Name)
 		}
 	}

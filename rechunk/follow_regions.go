@@ -138,7 +138,7 @@ func (p *pair) sourceBox(box grid.Box) grid.Box {
 
 // addSums adds the elements of a box to the sums of what is copied.
 func (u *update) addSums(box grid.Box, e element.Buffer) error {
-	if u.difference.strategy != strategyAppend || u.pair.origin.Region != nil {
+	if u.difference.strategy != strategyAppend || u.pair.origin.head.Region != nil {
 		return nil
 	}
 	return comparison.BoxSums(u.pair.source, u.pair.source.Grid, box, e, u.pair.current.Fill, func(index []int64, sum residue.Number) {

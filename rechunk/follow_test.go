@@ -148,7 +148,7 @@ const document = `{"zarr_format":3,"node_type":"array","shape":[4,6],"data_type"
 // FuzzOrigin parses origins. What is accepted stays the same when it is stored again, and
 // has no chunk that the array does not have.
 func FuzzOrigin(f *testing.F) {
-	o := &origin{Document: "0123456789abcdef", Source: "a.zarr/t", Array: []byte(document), Region: grid.Box{{Start: 1}, {Start: 0, Stop: 2}}}
+	o := &origin{head: originHead{Document: "0123456789abcdef", Source: "a.zarr/t", Array: []byte(document), Region: grid.Box{{Start: 1}, {Start: 0, Stop: 2}}}}
 	o.chunks = []originChunk{{number: 0, version: 7}, {number: 3, version: 9, sum: [16]byte{1, 2}, summed: true}, {number: 5, version: 11}}
 	data, err := o.marshal()
 	if err != nil {
@@ -177,7 +177,7 @@ func FuzzOrigin(f *testing.F) {
 			t.Fatal(err)
 		}
 		p, err := parseOrigin(again, metadata.Limits{}, most)
-		if err != nil || !slices.Equal(p.chunks, o.chunks) || p.Document != o.Document || p.Source != o.Source {
+		if err != nil || !slices.Equal(p.chunks, o.chunks) || p.head.Document != o.head.Document || p.head.Source != o.head.Source {
 			t.Fatalf("%+v, want %+v (%v)", p, o, err)
 		}
 	})

@@ -84,16 +84,16 @@ func (u *update) load(ctx context.Context) error {
 		}
 		return err
 	}
-	if name := f.source.array.originName(); u.pair.origin.Source != name {
-		return f.nameError(fmt.Errorf("%w: it follows %.80q, not %.80q; choose another place, or remove it ("+remedy.Delete+")", zarr.ErrInvalidArgument, u.pair.origin.Source, name))
+	if name := f.source.array.originName(); u.pair.origin.head.Source != name {
+		return f.nameError(fmt.Errorf("%w: it follows %.80q, not %.80q; choose another place, or remove it ("+remedy.Delete+")", zarr.ErrInvalidArgument, u.pair.origin.head.Source, name))
 	}
-	if u.pair.origin.Adapt {
+	if u.pair.origin.head.Adapt {
 		f.to.array.adapt = true
 	}
 	if err := u.pin(ctx); err != nil {
 		return err
 	}
-	if u.pair.window, err = f.windowOf(u.pair.source, u.pair.origin.Region); err != nil {
+	if u.pair.window, err = f.windowOf(u.pair.source, u.pair.origin.head.Region); err != nil {
 		return err
 	}
 	doc, err := f.nextDocument(u)
@@ -175,7 +175,7 @@ func (p *pair) list(ctx context.Context, from *snapshot.Array) (*staging.Table, 
 	if err != nil {
 		return nil, err
 	}
-	return chunks, keepWithin(chunks, from.Grid, p.origin.Region)
+	return chunks, keepWithin(chunks, from.Grid, p.origin.head.Region)
 }
 
 // boundMemory bounds the memory of writing.
@@ -214,7 +214,7 @@ func (u *update) run(ctx context.Context) error {
 	if u.difference.strategy == strategyMetadata && (!u.difference.described || u.pair.planned.Doc.Format() == 2) {
 		return u.renew(ctx)
 	}
-	doc, err := withOrigin(u.pair.planned.Doc, u.pair.origin.Source)
+	doc, err := withOrigin(u.pair.planned.Doc, u.pair.origin.head.Source)
 	if err != nil {
 		return err
 	}
@@ -358,7 +358,7 @@ func (u *update) settle(ctx context.Context) error {
 		return err
 	}
 	if u.pair.planned.Doc.Format() == 2 {
-		o.Attributes = u.pair.origin.Attributes // others are set later
+		o.head.Attributes = u.pair.origin.head.Attributes // others are set later
 	}
 	return putOrigin(ctx, u.f.to.hold.at, o, u.f.to.hold.durability)
 }
@@ -445,7 +445,7 @@ func commonShape(a, b *grid.Grid) []int64 {
 // dimensions of the array that is followed. Other attributes, which were set in the array
 // that follows, stay.
 func (u *update) followDescription(doc *metadata.Array) (*metadata.Array, error) {
-	next, err := attributes.Follow(doc.Attributes, u.pair.origin.Attributes, u.pair.source.Doc.Attributes)
+	next, err := attributes.Follow(doc.Attributes, u.pair.origin.head.Attributes, u.pair.source.Doc.Attributes)
 	if err != nil {
 		return nil, err
 	}
@@ -485,6 +485,6 @@ func (u *update) describe(ctx context.Context) error {
 		return nil
 	}
 	return u.f.to.array.core.UpdateAttributesV2(ctx, func(object []byte) ([]byte, error) {
-		return attributes.Follow(object, u.pair.origin.Attributes, u.pair.source.Doc.Attributes)
+		return attributes.Follow(object, u.pair.origin.head.Attributes, u.pair.source.Doc.Attributes)
 	})
 }

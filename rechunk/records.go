@@ -154,6 +154,7 @@ func removeOwn(ctx context.Context, at lineage.Array, id string) error {
 // objects, all of which a process that repeats the share reads. A crash loses the work of
 // one interval.
 type saver struct {
+	hold  *hold
 	share string // the marker of the share, with which the names of the objects end
 
 	mu      sync.Mutex
@@ -194,12 +195,8 @@ func (s *saver) kinship(name string) kinship {
 	return foreignRecords
 }
 
-// save stores records, or keeps them to store them later with others.
-func (w *work) save(ctx context.Context, dir store.Path, records []staging.Record) error {
-	s := w.saver
-	if s == nil {
-		return saveRecords(ctx, w.hold.at, dir, "", records, w.hold.durability)
-	}
+// save keeps records to store them later with others.
+func (s *saver) save(ctx context.Context, dir store.Path, records []staging.Record) error {
 	// Two tasks of the share run at once.
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,25 +207,24 @@ func (w *work) save(ctx context.Context, dir store.Path, records []staging.Recor
 	if len(s.pending) < mostPending && time.Since(s.since) < saveEvery {
 		return nil
 	}
-	return w.flushLocked(ctx)
+	return s.flushLocked(ctx)
 }
 
 // flush stores what save has kept.
-func (w *work) flush(ctx context.Context) error {
-	w.saver.mu.Lock()
-	defer w.saver.mu.Unlock()
-	return w.flushLocked(ctx)
+func (s *saver) flush(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.flushLocked(ctx)
 }
 
-func (w *work) flushLocked(ctx context.Context) error {
-	s := w.saver
+func (s *saver) flushLocked(ctx context.Context) error {
 	if len(s.pending) == 0 {
 		return nil
 	}
 	// After an error these records are lost, and their chunks are staged again.
 	records := s.pending
 	s.pending = nil
-	return saveRecords(ctx, w.hold.at, s.dir, shareSeparator+s.share, records, w.hold.durability)
+	return saveRecords(ctx, s.hold.at, s.dir, shareSeparator+s.share, records, s.hold.durability)
 }
 
 // markersDir has a marker of each share that is done, an object that says so by its name.
@@ -249,25 +245,31 @@ func (p StageShare) marker(plan *blocks.Plan) string {
 	return fmt.Sprintf("%s-%d-%d", stage, max(1, p.Of), p.Task)
 }
 
-// markers returns the directory of the markers.
-func (w *work) markers() store.Path {
-	return recordsOf(w.hold.at, w.hold.claim.ID).MustKey(markersDir + "-").Dir()
+// markers are those of the shares that are done.
+type markers struct {
+	hold *hold
+	dir  store.Path
 }
 
-// mark notes that a share is done.
-func (w *sharedWork) mark(ctx context.Context, share StageShare) error {
-	_, err := store.Write(ctx, w.work.hold.at.Store, store.Put(w.work.markers().MustKey(share.marker(w.plan)), []byte("{}")), w.work.hold.durability)
+// markers returns the markers of the claimed rechunk.
+func (h *hold) markers() markers {
+	return markers{h, recordsOf(h.at, h.claim.ID).MustKey(markersDir + "-").Dir()}
+}
+
+// put notes that a share is done.
+func (m markers) put(ctx context.Context, name string) error {
+	_, err := store.Write(ctx, m.hold.at.Store, store.Put(m.dir.MustKey(name), []byte("{}")), m.hold.durability)
 	return err
 }
 
-// isMarked reports whether a share was done.
-func (w *sharedWork) isMarked(ctx context.Context, share StageShare) (bool, error) {
-	return store.Exists(ctx, w.work.hold.at.Store, w.work.markers().MustKey(share.marker(w.plan)))
+// has reports whether a share was done.
+func (m markers) has(ctx context.Context, name string) (bool, error) {
+	return store.Exists(ctx, m.hold.at.Store, m.dir.MustKey(name))
 }
 
-// marked returns the names of the markers.
-func (w *work) marked(ctx context.Context) (map[string]struct{}, error) {
-	names, err := namesIn(ctx, w.hold.at.Store, w.markers(), store.Flat)
+// names returns the names of the markers.
+func (m markers) names(ctx context.Context) (map[string]struct{}, error) {
+	names, err := namesIn(ctx, m.hold.at.Store, m.dir, store.Flat)
 	done := make(map[string]struct{}, len(names))
 	for _, name := range names {
 		done[name] = struct{}{}
@@ -276,8 +278,8 @@ func (w *work) marked(ctx context.Context) (map[string]struct{}, error) {
 }
 
 // checkDone returns an error unless all shares of the last stage are done.
-func (w *work) checkDone(ctx context.Context, plan *blocks.Plan) error {
-	names, err := w.marked(ctx)
+func (m markers) checkDone(ctx context.Context, plan *blocks.Plan) error {
+	names, err := m.names(ctx)
 	if err != nil {
 		return err
 	}

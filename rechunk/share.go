@@ -385,16 +385,22 @@ type sharedWork struct {
 
 // backlog has what a stage makes, and what was done when the store was listed.
 type backlog struct {
-	stager     *staging.Stager
-	job        *staging.Job                // of the stage
-	dir        store.Path                  // of the records
-	wanted     [][]int64                   // the indices of blocks or, in the last stage, of chunks; nil once they are divided
-	parts      map[int64][][]int64         // the same, by the number of the share
-	shareCount int64                       // the number of shares
-	done       map[string]struct{}         // the markers that there were
-	names      []string                    // the objects with records that there were
-	foreign    map[string][]staging.Record // those of other divisions of the tasks, by their names
-	failed     bool                        // the last share has failed
+	stager   *staging.Stager
+	job      *staging.Job // of the stage
+	dir      store.Path   // of the records
+	division division
+	done     map[string]struct{}         // the markers that there were
+	names    []string                    // the objects with records that there were
+	foreign  map[string][]staging.Record // those of other divisions of the tasks, by their names
+	failed   bool                        // the last share has failed
+}
+
+// division divides what a stage makes: the indices of blocks or, in the last stage, of
+// chunks.
+type division struct {
+	of    int64               // the number of shares
+	parts map[int64][][]int64 // by the number of the share
+	rest  [][]int64           // what is not divided yet
 }
 
 // refreshRecords looks again which records there are if another process has done the
@@ -408,12 +414,12 @@ func (w *sharedWork) refreshRecords(ctx context.Context, share StageShare) error
 	if _, known := list.done[marker]; known {
 		return nil
 	}
-	done, err := w.isMarked(ctx, share)
+	done, err := w.work.hold.markers().has(ctx, marker)
 	if !done || err != nil {
 		return err
 	}
 	// Markers first, records second: the records of a share are stored before its marker.
-	if list.done, err = w.work.marked(ctx); err == nil {
+	if list.done, err = w.work.hold.markers().names(ctx); err == nil {
 		list.names, err = namesIn(ctx, w.work.hold.at.Store, list.dir, store.Flat)
 	}
 	return err
@@ -429,10 +435,10 @@ func (w *sharedWork) execute(ctx context.Context, share StageShare) error {
 		}
 		w.lists[share.Stage] = list
 	}
-	if of := max(1, share.Of); list.parts == nil || list.shareCount != of {
+	if of := max(1, share.Of); list.division.parts == nil || list.division.of != of {
 		w.divide(list, share.Stage, of)
 	}
-	w.work.saver = &saver{share: share.marker(w.plan)}
+	w.work.saver = &saver{hold: w.work.hold, share: share.marker(w.plan)}
 	// The records of a share carry its name, so that a repetition reads only these.
 	mine, err := w.missing(ctx, list, share)
 	if err == nil && len(mine) > 0 {
@@ -442,13 +448,13 @@ func (w *sharedWork) execute(ctx context.Context, share StageShare) error {
 		return errors.Join(err, w.failed(ctx, list, share.Stage))
 	}
 	list.failed = false
-	delete(list.parts, share.Task)
+	delete(list.division.parts, share.Task)
 	marker := share.marker(w.plan)
 	// The marker comes last. It promises that the records of the whole share are stored.
 	if _, marked := list.done[marker]; marked {
 		return nil
 	}
-	if err := w.mark(ctx, share); err != nil {
+	if err := w.work.hold.markers().put(ctx, marker); err != nil {
 		return err
 	}
 	list.done[marker] = struct{}{}
@@ -474,7 +480,7 @@ func (w *sharedWork) makeMissing(ctx context.Context, list *backlog, stage int, 
 	} else {
 		err = w.work.make(ctx, list.stager, w.levels[stage], mine)
 	}
-	return errors.Join(err, w.work.flush(store.Finishing(ctx)))
+	return errors.Join(err, w.work.saver.flush(store.Finishing(ctx)))
 }
 
 // missing returns what of a share is not made yet, or was made from other versions of the
@@ -482,7 +488,7 @@ func (w *sharedWork) makeMissing(ctx context.Context, list *backlog, stage int, 
 // If a share of the last stage was done, its chunks are those of the records: whoever
 // publishes looks at them.
 func (w *sharedWork) missing(ctx context.Context, list *backlog, share StageShare) ([][]int64, error) {
-	mine := list.parts[share.Task]
+	mine := list.division.parts[share.Task]
 	w.work.ledger.records = nil
 	if len(mine) == 0 {
 		return nil, nil
@@ -542,7 +548,7 @@ func (w *sharedWork) recordsOf(ctx context.Context, list *backlog) (records []st
 func (w *sharedWork) list(ctx context.Context, stage int) (list *backlog, err error) {
 	list = &backlog{stager: w.work.stager(), job: w.work.draft.job, dir: recordsOf(w.work.hold.at, w.id), foreign: map[string][]staging.Record{}}
 	// In this order, see refreshRecords.
-	if list.done, err = w.work.marked(ctx); err != nil {
+	if list.done, err = w.work.hold.markers().names(ctx); err != nil {
 		return nil, err
 	}
 	if stage < len(w.levels) {
@@ -567,7 +573,7 @@ func (w *sharedWork) list(ctx context.Context, stage int) (list *backlog, err er
 		return nil, err
 	}
 	for _, n := range numbers {
-		list.wanted = append(list.wanted, list.job.Index(n))
+		list.division.rest = append(list.division.rest, list.job.Index(n))
 	}
 	if w.work.stock.wanted = numbers; stage < len(w.levels) {
 		w.levels[stage].wanted = len(numbers)
@@ -577,11 +583,11 @@ func (w *sharedWork) list(ctx context.Context, stage int) (list *backlog, err er
 
 // divide divides the list of a stage into shares.
 func (w *sharedWork) divide(list *backlog, stage int, of int64) {
-	wanted := list.wanted
-	for _, part := range list.parts { // into another number than before
+	wanted := list.division.rest
+	for _, part := range list.division.parts { // into another number than before
 		wanted = append(wanted, part...)
 	}
-	list.parts, list.shareCount, list.wanted = map[int64][][]int64{}, of, nil
+	list.division.parts, list.division.of, list.division.rest = map[int64][][]int64{}, of, nil
 	for _, index := range wanted {
 		blocks, at := lastBlocks(w.plan), index
 		if stage < len(w.levels) {
@@ -590,6 +596,6 @@ func (w *sharedWork) divide(list *backlog, stage int, of int64) {
 			at, _, _ = blocks.Locate(c.Start)
 		}
 		k := shareOf(blocks, w.work.ledger.began, at, of)
-		list.parts[k] = append(list.parts[k], index)
+		list.division.parts[k] = append(list.division.parts[k], index)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
 )
 
 // checkRoom returns an error if a chunk of the new grid does not fit into the memory, or
@@ -218,7 +219,7 @@ func (w *work) stage(ctx context.Context) error {
 		return err
 	}
 	if w.staged {
-		if err := w.checkDone(ctx, plan); err != nil {
+		if err := w.hold.markers().checkDone(ctx, plan); err != nil {
 			return err
 		}
 	}
@@ -263,6 +264,14 @@ func (l *ledger) remember(_ context.Context, _ grid.Box, records []staging.Recor
 	defer l.mu.Unlock()
 	l.records = append(l.records, records...)
 	return nil
+}
+
+// save stores records, at once or, for a share, with others.
+func (w *work) save(ctx context.Context, dir store.Path, records []staging.Record) error {
+	if w.saver != nil {
+		return w.saver.save(ctx, dir, records)
+	}
+	return saveRecords(ctx, w.hold.at, dir, "", records, w.hold.durability)
 }
 
 // boxesAt returns the boxes of single chunks.
