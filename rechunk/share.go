@@ -367,7 +367,7 @@ func (p *Sharing) planWork(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	shared := &sharedWork{work: w, plan: plan, id: p.s.hold.claim.ID, lists: make([]*backlog, len(plan.Stages))}
+	shared := &sharedWork{work: w, hold: w.hold, plan: plan, id: p.s.hold.claim.ID, lists: make([]*backlog, len(plan.Stages))}
 	if shared.levels, err = w.scratch(plan); err == nil {
 		p.work = shared
 	}
@@ -377,6 +377,7 @@ func (p *Sharing) planWork(ctx context.Context) error {
 // sharedWork is the work of a process that executes shares.
 type sharedWork struct {
 	work   *work
+	hold   *hold // of the work
 	plan   *blocks.Plan
 	levels []*level
 	id     string     // of the claim
@@ -414,13 +415,13 @@ func (w *sharedWork) refreshRecords(ctx context.Context, share StageShare) error
 	if _, known := list.done[marker]; known {
 		return nil
 	}
-	done, err := w.work.hold.markers().has(ctx, marker)
+	done, err := w.hold.markers().has(ctx, marker)
 	if !done || err != nil {
 		return err
 	}
 	// Markers first, records second: the records of a share are stored before its marker.
-	if list.done, err = w.work.hold.markers().names(ctx); err == nil {
-		list.names, err = namesIn(ctx, w.work.hold.at.Store, list.dir, store.Flat)
+	if list.done, err = w.hold.markers().names(ctx); err == nil {
+		list.names, err = namesIn(ctx, w.hold.at.Store, list.dir, store.Flat)
 	}
 	return err
 }
@@ -438,7 +439,7 @@ func (w *sharedWork) execute(ctx context.Context, share StageShare) error {
 	if of := max(1, share.Of); list.division.parts == nil || list.division.of != of {
 		w.divide(list, share.Stage, of)
 	}
-	w.work.saver = &saver{hold: w.work.hold, share: share.marker(w.plan)}
+	w.work.saver = &saver{hold: w.hold, share: share.marker(w.plan)}
 	// The records of a share carry its name, so that a repetition reads only these.
 	mine, err := w.missing(ctx, list, share)
 	if err == nil && len(mine) > 0 {
@@ -454,7 +455,7 @@ func (w *sharedWork) execute(ctx context.Context, share StageShare) error {
 	if _, marked := list.done[marker]; marked {
 		return nil
 	}
-	if err := w.work.hold.markers().put(ctx, marker); err != nil {
+	if err := w.hold.markers().put(ctx, marker); err != nil {
 		return err
 	}
 	list.done[marker] = struct{}{}
@@ -469,7 +470,7 @@ func (w *sharedWork) failed(ctx context.Context, list *backlog, stage int) (err 
 		return nil
 	}
 	list.failed = true
-	list.names, err = namesIn(store.Finishing(ctx), w.work.hold.at.Store, list.dir, store.Flat)
+	list.names, err = namesIn(store.Finishing(ctx), w.hold.at.Store, list.dir, store.Flat)
 	return err
 }
 
@@ -505,7 +506,7 @@ func (w *sharedWork) missing(ctx context.Context, list *backlog, share StageShar
 	// The publisher compares the chunks of the last stage once more. So only those of a
 	// share that is not marked, and objects of scratch, are looked up here.
 	if _, done := list.done[share.marker(w.plan)]; !done || share.Stage < len(w.levels) {
-		if there, err = staging.Look(ctx, list.job.Target, mine, engine.InFlight(w.work.hold.at.Store, 0, tasks)); err != nil {
+		if there, err = staging.Look(ctx, list.job.Target, mine, engine.InFlight(w.hold.at.Store, 0, tasks)); err != nil {
 			return nil, err
 		}
 	}
@@ -522,7 +523,7 @@ func (w *sharedWork) missing(ctx context.Context, list *backlog, share StageShar
 func (w *sharedWork) recordsOf(ctx context.Context, list *backlog) (records []staging.Record, err error) {
 	var own []string
 	read := func(names ...string) ([]staging.Record, error) {
-		return readRecords(ctx, w.work.hold.at, list.dir, names, w.work.draft.job.Source.Grid.Rank(), w.work.opt.memory())
+		return readRecords(ctx, w.hold.at, list.dir, names, w.work.draft.job.Source.Grid.Rank(), w.work.opt.memory())
 	}
 	for _, name := range list.names {
 		switch w.work.saver.kinship(name) {
@@ -546,9 +547,9 @@ func (w *sharedWork) recordsOf(ctx context.Context, list *backlog) (records []st
 // list lists the source for a stage, and what is done. What is marked as done is in the
 // records that are listed after it.
 func (w *sharedWork) list(ctx context.Context, stage int) (list *backlog, err error) {
-	list = &backlog{stager: w.work.stager(), job: w.work.draft.job, dir: recordsOf(w.work.hold.at, w.id), foreign: map[string][]staging.Record{}}
+	list = &backlog{stager: w.work.stager(), job: w.work.draft.job, dir: recordsOf(w.hold.at, w.id), foreign: map[string][]staging.Record{}}
 	// In this order, see refreshRecords.
-	if list.done, err = w.work.hold.markers().names(ctx); err != nil {
+	if list.done, err = w.hold.markers().names(ctx); err != nil {
 		return nil, err
 	}
 	if stage < len(w.levels) {
@@ -556,7 +557,7 @@ func (w *sharedWork) list(ctx context.Context, stage int) (list *backlog, err er
 		list.stager.Job, list.stager.Output = l.scratch.Job, l.scratch
 		list.job, list.dir = l.scratch.Job, l.recordsDir()
 	}
-	if list.names, err = namesIn(ctx, w.work.hold.at.Store, list.dir, store.Flat); err != nil {
+	if list.names, err = namesIn(ctx, w.hold.at.Store, list.dir, store.Flat); err != nil {
 		return nil, err
 	}
 	if stage == 0 {
