@@ -4,15 +4,9 @@ package rechunk
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"time"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/lineage"
@@ -24,49 +18,6 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
-
-// ErrClaimed means that another rechunk of the array is not finished, and that it
-// runs, or may run: several processes share it, or the store has no locks to tell. The
-// same request resumes it; [Abandon] gives it up.
-var ErrClaimed = lineage.ErrClaimed
-
-// hold is what a call holds in a place of chunks: the claim, and the lock of staging.
-type hold struct {
-	at         lineage.Array // where is staged
-	durability store.Durability
-	takeOver   bool // that of [Options]
-
-	claim  *lineage.Claim
-	keeper *keeper // of the claim, or nil
-	shared bool    // other processes may execute tasks, too
-	// locked is set if the store has locks, and they show that no other process works.
-	locked bool
-	// avoided are keys to which a process may still write that was given up, or nil.
-	avoided *metadata.KeyEncoding
-}
-
-// newHold returns the hold of a call that stages chunks beside those of an array.
-func newHold(n tree.Node, takeOver bool) *hold {
-	return &hold{at: lineage.Array{Store: n.Store, Path: n.Path, Limits: n.Limits}, durability: n.Durability, takeOver: takeOver}
-}
-
-// mayResume reports whether the process that made a claim has ended, or is this one, or
-// shares its tasks with this one. A store with locks tells: the caller holds the lock of
-// staging. Elsewhere the lease tells. Whoever works alone has closed a shared claim, and
-// then it is its own; one that is open was made after that.
-func (h *hold) mayResume(c *lineage.Claim) bool {
-	if c.Shared && !c.Closed {
-		return h.shared
-	}
-	_, locks := store.As[store.Locker](h.at.Store)
-	return locks || h.takeOver || c.Lapsed() || c.IsOwn() || h.shared && c.Shared
-}
-
-// mayGiveUp reports whether a claim of another request can be given up for this one: its
-// process has ended. Processes that share tasks may be between two of them.
-func (h *hold) mayGiveUp(c *lineage.Claim) bool {
-	return (h.locked || h.takeOver || c.Lapsed()) && (!c.Shared || c.Operation == operationAbandon)
-}
 
 // resumed returns the claim of a process with the same request, which this one resumes,
 // or nil.
@@ -80,16 +31,6 @@ func (s *session) resumed(ctx context.Context) (*lineage.Claim, error) {
 		c = nil
 	}
 	return c, err
-}
-
-// newClaim returns a claim of this session.
-func (h *hold) newClaim(operation string, keys metadata.KeyEncoding, print string, old *snapshot.Array) *lineage.Claim {
-	c := &lineage.Claim{
-		ID: newID(), Operation: operation, Fingerprint: print, Keys: keys,
-		Shared: h.shared, Shape: old.Grid.Shape(),
-	}
-	h.sign(c, operation)
-	return c
 }
 
 // begin claims the array, or resumes the rechunk that has the same request. It gives
@@ -185,7 +126,7 @@ func (s *session) freeKeys(ctx context.Context, old *snapshot.Array) (metadata.K
 	if t != nil {
 		want = t.keys
 	}
-	return freeKeys(ctx, s.hold.at, old.Doc, want, s.hold.avoided, s.opt.Grace)
+	return freeKeys(ctx, s.hold.at, old.Doc, want, s.hold.avoided, graceOf(s.opt.Grace))
 }
 
 // resume takes over a claim with the same request.
@@ -219,6 +160,30 @@ func (s *session) resume(ctx context.Context, c *lineage.Claim, print string, ra
 	return err
 }
 
+// takeOver makes this process the holder of a claim that it resumes.
+func (s *session) takeOver(ctx context.Context, c *lineage.Claim) error {
+	s.hold.claim = c
+	if !s.hold.needsLease(c) {
+		return nil
+	}
+	ours := *c
+	s.hold.sign(&ours, c.Operation)
+	// On the condition that the claim has not changed: of several processes that see the
+	// lease lapse, one gets it.
+	if err := s.hold.at.Replace(ctx, c, &ours, s.hold.durability); err != nil {
+		return err
+	}
+	s.hold.claim = &ours
+	// A new array has no document that its former holder could publish on.
+	if !c.IsOwn() && s.destination == nil {
+		if err := s.array.disturb(ctx); err != nil {
+			return err
+		}
+	}
+	s.hold.startRenewing(ctx)
+	return nil
+}
+
 // notice finds out whether anything is staged. A process that executes shares reads only
 // the records of these, and later: there may be very many, and others wait for the lock.
 func (s *session) notice(ctx context.Context) error {
@@ -227,71 +192,6 @@ func (s *session) notice(ctx context.Context) error {
 		s.ledger.records = []staging.Record{} // see release
 	}
 	return err
-}
-
-// claimedError is the error for a claim of another request.
-func claimedError(c *lineage.Claim) error {
-	if _, ok := c.Remaining(); ok && !c.Lapsed() {
-		return mayRunError(c)
-	}
-	if c.Operation == operationAbandon {
-		return fmt.Errorf("%w: %s; "+remedy.Abandon+" completes it", ErrClaimed, c.Text())
-	}
-	return fmt.Errorf("%w: %s", ErrClaimed, notFinished(c))
-}
-
-// notFinished says what has made a claim, and what ends it.
-func notFinished(c *lineage.Claim) string {
-	text := c.Text()
-	if c.Shared { // its holder is whoever was the last to look whether it can be published
-		text = fmt.Sprintf("a %.20s whose tasks several processes share", c.Operation)
-	}
-	return fmt.Sprintf("%s; the same %.20s finishes it, "+remedy.Abandon+" gives it up", text, c.Operation)
-}
-
-// mayRunError is the error for a claim whose process may still run. The store has no
-// locks that would tell.
-func mayRunError(c *lineage.Claim) error {
-	if left, ok := c.Remaining(); ok {
-		return fmt.Errorf("%w: %s, which may still run: its lease ends in %v, unless it renews it; wait, or say that it has ended ("+remedy.TakeOver+")",
-			ErrClaimed, c.Text(), max(left, 0).Round(time.Second))
-	}
-	return fmt.Errorf("%w: %s, which may still run, and has no lease that would tell; if it has ended, say so ("+remedy.TakeOver+")", ErrClaimed, c.Text())
-}
-
-// fingerprint identifies the request and, for a new array, its source: chunks of another
-// one must not count.
-func (a *subject) fingerprint() (string, error) {
-	print, err := fingerprint(a.request)
-	if a.copies {
-		sum := sha256.Sum256([]byte(store.TraitsOf(a.core.Node.Store).Place + " " + a.core.Node.Path.String()))
-		print += "-from-" + hex.EncodeToString(sum[:8])
-	}
-	return print, err
-}
-
-// fingerprint identifies a request.
-func fingerprint(r Request) (string, error) {
-	if c, ok := r.(Compaction); ok {
-		c.Calendar = c.Calendar.identity()
-		r = c
-	}
-	raw, err := json.Marshal(r)
-	if err != nil {
-		return "", err
-	}
-	return shortHash(append([]byte(r.operation()+" "), raw...)), nil
-}
-
-func newID() string {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	return hex.EncodeToString(b[:])
-}
-
-func holder(operation string) store.Holder {
-	host, _ := os.Hostname()
-	return store.Holder{PID: os.Getpid(), Host: host, Operation: operation, Since: time.Now().UTC().Truncate(time.Second)}
 }
 
 // Abandon gives up a rechunk that is not finished, and deletes the chunks that it has
@@ -332,9 +232,6 @@ func (h *hold) dropDamaged(ctx context.Context) error {
 	}
 	return errors.Join(h.at.DropDamaged(ctx), unlock())
 }
-
-// operationAbandon is the operation of a claim whose staged chunks are being deleted.
-const operationAbandon = "abandon"
 
 func (s *session) abandon(ctx context.Context) error {
 	s.hold.stopRenewing(ctx) // it may be the claim of this session
@@ -384,6 +281,38 @@ func (a *abandonment) run(ctx context.Context, claim *lineage.Claim) error {
 		}
 		return a.dropRecords(ctx, claim.ID)
 	})
+	if err != nil {
+		return err
+	}
+	return a.hold.at.Drop(ctx, ours)
+}
+
+// there gives up a new array that is not finished.
+func (a *abandonment) there(ctx context.Context, claim *lineage.Claim) error {
+	// A published array stays, and so does a node that another program has made.
+	found, err := tree.Format(ctx, a.hold.at.Store, a.hold.at.Path)
+	if err == nil && found != 0 {
+		err = errOccupied
+	}
+	if err != nil {
+		return err
+	}
+	ours, err := a.take(ctx, claim)
+	if err == nil {
+		err = a.hold.whileRenewing(ctx, ours, func() error {
+			return publish.Batch(ctx, a.hold.at.Store, a.hold.durability, func(ctx context.Context, b store.Batch) error {
+				return a.unstage(ctx, claim.Keys, claim.Keys, len(claim.Shape), b)
+			})
+		})
+	}
+	// The claim goes last: it says whose values these are. The note lets zarr.Delete
+	// remove the place as long as there are any.
+	if err == nil {
+		err = removeOwn(ctx, a.hold.at, claim.ID)
+	}
+	if err == nil {
+		_, err = store.Write(ctx, a.hold.at.Store, store.Delete(a.to.noteKey()), store.Sync)
+	}
 	if err != nil {
 		return err
 	}

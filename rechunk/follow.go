@@ -80,9 +80,6 @@ func newFollowing(a *zarr.Array, r Rechunking, opt *Options) (*session, error) {
 	return s, err
 }
 
-// operationFollow is the operation of a claim of an array that follows another one.
-const operationFollow = "follow"
-
 // follow makes the array that follows, or brings it up to date.
 func follow(ctx context.Context, s *session) error {
 	found, err := tree.Format(ctx, s.hold.at.Store, s.hold.at.Path)
@@ -98,7 +95,7 @@ func follow(ctx context.Context, s *session) error {
 			return err
 		}
 		s.ledger.report.Strategy = strategyCopy
-		if err := newCreation(s).run(ctx); err != nil || found == 0 {
+		if err := s.create(ctx); err != nil || found == 0 {
 			return err
 		}
 		// Another call had made the array, and this one has tidied up after it.
@@ -118,12 +115,6 @@ func follow(ctx context.Context, s *session) error {
 	f.to.ledger.report.Changed = f.to.ledger.report.Changed || s.ledger.report.Changed
 	s.ledger.report = f.to.ledger.report
 	return err
-}
-
-// follower is the session of an array that follows another one.
-type follower struct {
-	to     *session // of the array that follows
-	source *session // of the array that is followed
 }
 
 // newFollower opens the array that follows another one, for writing or for a plan.

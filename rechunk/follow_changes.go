@@ -4,7 +4,6 @@ package rechunk
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -20,7 +19,6 @@ import (
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store"
 )
 
 // suspectBytes is about what a chunk takes whose elements are compared.
@@ -94,31 +92,6 @@ func (u *update) addChanged(chunk, within grid.Box) {
 		chunk[i].Stop -= u.pair.window[i].Start
 	}
 	u.difference.changed = append(u.difference.changed, chunk)
-}
-
-// errChanged is the error of an update whose arrays have changed meanwhile. It matches
-// errAgain, so that they are compared again. It is final, because publish must not try
-// the same update again, which would fail each time.
-var errChanged error = changedMeanwhile{}
-
-type changedMeanwhile struct{}
-
-func (changedMeanwhile) Error() string { return errAgain.Error() }
-
-// Is reports whether target is errAgain or [zarr.ErrConflict].
-func (changedMeanwhile) Is(target error) bool {
-	return target == errAgain || target == zarr.ErrConflict
-}
-
-// Final implements [publish.Final].
-func (changedMeanwhile) Final() {}
-
-// againIf turns a conflict into errChanged.
-func againIf(err error) error {
-	if errors.Is(err, store.ErrConflict) {
-		return errChanged
-	}
-	return err
 }
 
 // suspects returns the indices, in the grid of the origin, of chunks within a box that

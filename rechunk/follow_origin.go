@@ -6,14 +6,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 
 	"varve.dev/zarr"
@@ -193,12 +190,6 @@ func spelledIdentity(doc *metadata.Array, l metadata.Limits) (string, error) {
 	return shortHash(raw), err
 }
 
-// shortHash returns half of a SHA-256, which identifies a text.
-func shortHash(raw []byte) string {
-	hash := sha256.Sum256(raw)
-	return hex.EncodeToString(hash[:16])
-}
-
 // describes reports whether o is the origin of a document.
 func (o *origin) describes(doc *metadata.Array, l metadata.Limits) bool {
 	for _, identify := range [...]func(*metadata.Array, metadata.Limits) (string, error){documentIdentity, spelledIdentity} {
@@ -242,36 +233,6 @@ func (o *origin) checkSize(memory int64) error {
 		return fmt.Errorf("%w: the record of the chunks of the array that is followed takes more than %s ("+remedy.Memory+")", zarr.ErrLimit, quantity.Count(most, "bytes"))
 	}
 	return nil
-}
-
-// originName names the array that is followed, and its store.
-func (a *subject) originName() string {
-	return path.Base(store.TraitsOf(a.core.Node.Store).Place) + "/" + a.core.Node.Path.String()
-}
-
-// noteOrigin stores the origin of a new array, before that is published, and returns its
-// document.
-func (n *creation) noteOrigin(ctx context.Context, w *work) (*metadata.Array, error) {
-	r := singleRequest(n.session.array.request).(Rechunking)
-	if err := keepWithin(w.stock.sources, w.draft.old.Grid, r.Region); err != nil {
-		return nil, err
-	}
-	doc, err := withOrigin(w.draft.planned.Doc, n.session.array.originName())
-	if err != nil {
-		return nil, err
-	}
-	o, err := newOrigin(n.session.array.originName(), w.draft.old, w.stock.sources, doc, n.hold.at.Limits)
-	if err != nil {
-		return nil, err
-	}
-	o.head.Region, o.head.Adapt = r.Region, r.Adapt
-	if err := o.checkSize(w.opt.memory()); err != nil {
-		return nil, err
-	}
-	if o.head.Codecs, err = codecsAsked(withSums(r, w.draft.old)); err != nil {
-		return nil, err
-	}
-	return doc, putOrigin(ctx, w.hold.at, o, n.session.array.core.Node.Durability)
 }
 
 // askedFor reports whether a later request asks for no codecs, or for those of the first.

@@ -24,6 +24,12 @@ import (
 	"varve.dev/zarr/store"
 )
 
+// follower is the session of an array that follows another one.
+type follower struct {
+	to     *session // of the array that follows
+	source *session // of the array that is followed
+}
+
 // pair is one state of both arrays.
 type pair struct {
 	source  *snapshot.Array // the array that is followed

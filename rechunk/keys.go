@@ -3,7 +3,6 @@
 package rechunk
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -69,7 +68,7 @@ func parseKey(name string, rank int, now metadata.KeyEncoding) (metadata.KeyEnco
 
 // freeKeys returns the first key encoding that no chunk of the array uses. want is the
 // only one that will do, and avoid is one that comes last, unless they are nil. grace is
-// for the error.
+// how long superseded grids stay, for the error.
 func freeKeys(ctx context.Context, at lineage.Array, doc *metadata.Array, want, avoid *metadata.KeyEncoding, grace time.Duration) (metadata.KeyEncoding, error) {
 	rank := len(doc.Shape)
 	now, err := metadata.ParseKeyEncoding(doc.ChunkKeyEncoding)
@@ -112,17 +111,6 @@ func freeKeys(ctx context.Context, at lineage.Array, doc *metadata.Array, want, 
 
 // ErrNoKeys means that superseded grids use all chunk keys.
 var ErrNoKeys error = final("no chunk keys are free")
-
-// final is a conflict that stays when the change is tried again; see [publish.Final].
-type final string
-
-func (f final) Error() string { return string(f) }
-
-// Is reports whether target is [zarr.ErrConflict].
-func (f final) Is(target error) bool { return target == zarr.ErrConflict }
-
-// Final implements [publish.Final].
-func (f final) Final() {}
 
 // usedKeys returns the key encodings that values beside the document of the array use.
 // Values of other programs count too: nothing that is not ours is overwritten.
@@ -182,7 +170,7 @@ func hasValues(ctx context.Context, s store.Store, p store.Path, name string) (b
 
 // noKeysError returns the [ErrNoKeys] of an array whose candidates for other chunk keys
 // are all in use. It says when the first one will be free, or what else can be done.
-// want is the only candidate that will do, or nil. grace is that of [Options].
+// want is the only candidate that will do, or nil. grace is how long superseded grids stay.
 func noKeysError(ctx context.Context, at lineage.Array, doc *metadata.Array, candidates []metadata.KeyEncoding, want *metadata.KeyEncoding, grace time.Duration) error {
 	rank := len(doc.Shape)
 	switch {
@@ -192,7 +180,7 @@ func noKeysError(ctx context.Context, at lineage.Array, doc *metadata.Array, can
 		return fmt.Errorf("%w: an array of format %d with %s has one set of chunk keys: convert it to format 3 ("+remedy.Convert+"), "+
 			"or make a new array "+remedy.IntoPlace, ErrNoKeys, doc.Format(), quantity.Count(rank, "axes"))
 	}
-	when, err := freeText(ctx, at, doc, candidates, max(0, cmp.Or(grace, DefaultGrace)))
+	when, err := freeText(ctx, at, doc, candidates, grace)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/remedy"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/store"
 )
@@ -26,17 +27,6 @@ type planner struct {
 	began  []int64     // the shape of the array when the rechunk began, or nil
 	size   int64       // of an element
 	serial bool        // a task of the plan needs so much memory that only one may run
-}
-
-// layout plans the stages of the work.
-func (w *work) layout() (*blocks.Plan, error) {
-	p := planner{
-		job: w.draft.job, moves: !w.draft.move.IsZero(), opt: w.opt, store: w.hold.at.Store,
-		began: w.ledger.began, size: int64(w.draft.job.Target.Engine.Size),
-	}
-	plan, err := p.plan()
-	w.ledger.serial = w.ledger.serial || p.serial
-	return plan, err
 }
 
 // plan returns the stages of the draft and their blocks. Blocks are boxes whose elements
@@ -179,6 +169,15 @@ func largestChunk(g *grid.Grid, size int64) int64 {
 		size = product(size, max(1, a.Longest(grid.Interval{Stop: a.Chunks()})))
 	}
 	return size
+}
+
+// logicalBytes returns the bytes of all elements of an array.
+func logicalBytes(s *snapshot.Array) int64 {
+	n := int64(s.Engine.Size)
+	for _, extent := range s.Grid.Shape() {
+		n = product(n, extent)
+	}
+	return n
 }
 
 // product multiplies lengths, and returns the largest int64 if that overflows.

@@ -5,12 +5,15 @@ package rechunk
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
-	"time"
+	"sync"
 
 	"varve.dev/zarr/internal/lineage"
-	"varve.dev/zarr/internal/publish"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
 
@@ -41,92 +44,116 @@ func leftovers(ctx context.Context, at lineage.Array) ([]leftover, error) {
 	return found, nil
 }
 
-// reclaimJournals deletes the journals of transactions that were rolled back, and whose
-// writers have had time to notice.
-func (v *vacuum) reclaimJournals(ctx context.Context) error {
-	found, err := publish.Aborted(ctx, v.array.core.Node.Node)
-	if err != nil || len(found) == 0 {
-		return err
-	}
-	if err := v.grace.askTime(ctx); err != nil {
-		return err
-	}
-	for _, key := range found {
-		info, err := store.Stat(ctx, v.hold.at.Store, key)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		item := VacuumItem{Kind: "journal", Keys: key.String(), Values: 1, Bytes: info.Size}
-		left := v.grace.remaining(info.Modified)
-		switch {
-		case info.Modified.IsZero():
-			item.Kept = "the store does not say how old it is"
-		case left > 0:
-			item.Due = time.Now().Add(left)
-			item.Kept = "its writer may still run"
-		case !v.dry:
-			_, err = store.Write(ctx, v.hold.at.Store, store.Delete(key), store.Sync)
-		}
-		if err != nil {
-			return err
-		}
-		v.findings.Items = append(v.findings.Items, item)
-	}
-	return nil
+// keptValues counts the values that stay although they were to be deleted. It is safe for
+// concurrent use.
+type keptValues struct {
+	mu      sync.Mutex
+	n       int // that another program has written
+	example store.Key
+	refused bool // the store has turned out not to delete on conditions
 }
 
-// reclaimMark deletes the object that keeps the directory of the lock of staging, if a
-// rechunk that was killed has left it. It keeps the object while a rechunk runs, such as
-// the one that this vacuum is a part of.
-func (v *vacuum) reclaimMark(ctx context.Context) error {
-	key := v.hold.at.Path.MustKey(lockName)
-	if _, locks := store.As[store.Locker](v.hold.at.Store); !locks || v.dry || v.history.claim != nil || v.hold.locked {
+func (s *keptValues) add(key store.Key, cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if errors.Is(cause, store.ErrUnsupported) {
+		s.refused = true
+		return
+	}
+	s.n, s.example = s.n+1, key
+}
+
+func (s *keptValues) notes() []string {
+	if s.n == 0 {
 		return nil
 	}
-	if there, err := store.Exists(ctx, v.hold.at.Store, key); !there || err != nil {
-		return err
-	}
-	unlock, _, err := lockDir(ctx, v.hold.at.Store, key, -1)
-	if errors.Is(err, ErrClaimed) || errors.Is(err, store.ErrLocked) {
-		return nil // it is in use
-	}
-	if err != nil {
-		return err
-	}
-	return unlock()
+	return []string{fmt.Sprintf("%d of these values stay, such as %s: another program has written them meanwhile; run vacuum again", s.n, s.example)}
 }
 
-// reclaimLeftovers reports what belongs to no claim, and deletes it.
-func (v *vacuum) reclaimLeftovers(ctx context.Context, list []leftover) error {
-	if err := v.reclaimMark(ctx); err != nil {
-		return err
+// Kinds of what a vacuum finds.
+const (
+	kindSuperseded  = "superseded"
+	kindStaged      = "staged"
+	kindUnexplained = "unexplained"
+	kindBeyond      = "beyond"
+)
+
+// values are stored values with one key encoding.
+type values struct {
+	kind    string
+	example string
+	first   []string
+	keys    []store.Key
+	bytes   int64
+}
+
+// mostFirst bounds [VacuumItem.First].
+const mostFirst = 10
+
+// addFirst keeps the name of a value if it is one of the first in the order of names.
+func (n *values) addFirst(name string) {
+	at, _ := slices.BinarySearch(n.first, name)
+	if at < mostFirst {
+		n.first = slices.Insert(n.first, at, name)
+		n.first = n.first[:min(mostFirst, len(n.first))]
 	}
-	items := map[string]*VacuumItem{}
-	for _, l := range list {
-		if v.history.claim != nil && l.id == v.history.claim.ID {
+}
+
+// survey returns the values beside the document that look like chunks, by key encoding,
+// except for the chunks of the present grid. Those of the present encoding are beyond the
+// extent.
+func survey(ctx context.Context, at lineage.Array, old *snapshot.Array) (map[metadata.KeyEncoding]*values, error) {
+	found := map[metadata.KeyEncoding]*values{}
+	rank, chunks := old.Grid.Rank(), old.Grid.Chunks()
+	for e, err := range store.List(ctx, at.Store, at.Path, store.Deep) {
+		if err != nil {
+			return nil, err
+		}
+		k, index, ok := parseKey(e.Name, rank, old.Engine.Keys)
+		if !ok {
 			continue
 		}
-		item := items[l.kind]
-		if item == nil {
-			item = &VacuumItem{Kind: l.kind, Keys: l.name}
-			items[l.kind] = item
+		kind := kindSuperseded
+		// A chunk beyond the extent is left by a shrink that crashed after it had
+		// published.
+		if sameKeys(k, old.Engine.Keys, rank) {
+			within := true
+			for i, k := range index {
+				within = within && k < chunks[i]
+			}
+			if within {
+				continue
+			}
+			kind = kindBeyond
 		}
-		item.Values++
-		item.Bytes += max(0, l.size)
-		if v.dry {
-			continue
+		n := found[k]
+		if n == nil {
+			n = &values{kind: kind, example: e.Name}
+			found[k] = n
 		}
-		if _, err := store.Write(ctx, v.hold.at.Store, store.Delete(v.hold.at.Path.MustKey(l.name)), store.Sync); err != nil {
-			return err
+		n.keys = append(n.keys, at.Path.MustKey(e.Name))
+		n.addFirst(e.Name)
+		// Some listings have no sizes.
+		size := e.Size
+		if size < 0 {
+			info, err := store.Stat(ctx, at.Store, at.Path.MustKey(e.Name))
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+			size = info.Size
+		}
+		n.bytes += size
+	}
+	return found, nil
+}
+
+// containKeys reports whether values have the keys of an encoding, perhaps under
+// another name.
+func containKeys(found map[metadata.KeyEncoding]*values, k metadata.KeyEncoding, rank int) bool {
+	for of := range found {
+		if sameKeys(of, k, rank) {
+			return true
 		}
 	}
-	for _, kind := range []string{"records", "scratch"} {
-		if item := items[kind]; item != nil {
-			v.findings.Items = append(v.findings.Items, *item)
-		}
-	}
-	return v.reclaimJournals(ctx)
+	return false
 }

@@ -364,15 +364,6 @@ func encodedBytes(source *snapshot.Array, p *Plan) int64 {
 	return int64(float64(p.BytesEncoded) * float64(p.BytesStored) / float64(all))
 }
 
-// logicalBytes returns the bytes of all elements of an array.
-func logicalBytes(s *snapshot.Array) int64 {
-	n := int64(s.Engine.Size)
-	for _, extent := range s.Grid.Shape() {
-		n = product(n, extent)
-	}
-	return n
-}
-
 // err returns an error if the space does not suffice in any case.
 func (s Space) err(p *Plan, into bool) error {
 	if s.Free < 0 || s.Least <= s.Free {
@@ -407,6 +398,21 @@ func (s *session) checkSpace(ctx context.Context, w *work, plan *blocks.Plan) er
 		return err
 	}
 	return p.Space.err(p, s.destination != nil)
+}
+
+// checkRoom returns an error if a chunk of the new grid does not fit into the memory, or
+// all of them not into the store.
+func (s *session) checkRoom(ctx context.Context, old *snapshot.Array) error {
+	d, err := s.draft(old, old.Engine.Keys)
+	if err != nil || d == nil {
+		return err
+	}
+	w := newWork(s, d)
+	plan, err := w.layout()
+	if err != nil {
+		return err
+	}
+	return s.checkSpace(ctx, w, plan)
 }
 
 // State identifies what a plan was made from.
@@ -484,15 +490,6 @@ func (a *subject) planState(ctx context.Context, old *snapshot.Array) (State, er
 	p.Moved = &moved
 	return p, err
 }
-
-// lastMove returns the ID of the last rechunk that has moved planes of the array, or
-// "".
-func (a *subject) lastMove(ctx context.Context, old *snapshot.Array) (string, error) {
-	return lineage.Array{Store: a.core.Node.Store, Path: a.core.Node.Path, Limits: a.core.Node.Limits}.LastMove(ctx, old.Doc)
-}
-
-// errMoved is the conflict of a plan whose planes have other indices by now.
-var errMoved error = final("elements were dropped or inserted since the plan was made, so those that it names may be others; make the plan again")
 
 // stateOf returns the state without chunks. It does not depend on how the document is
 // spelled: another program may set an attribute meanwhile, and write all of it anew.

@@ -4,7 +4,6 @@ package rechunk
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -111,41 +110,6 @@ func (p *policies) fitPolicy() (note string, err error) {
 	}
 	p.after.Doc, err = p.after.Doc.WithAttributes(edited)
 	return note, err
-}
-
-// fitAttributes publishes the policy that fits the new grid, in format 2, where
-// attributes have a document of their own. It comes before the new grid. If that is not
-// published, nothing is lost: no array of format 2 can follow such a policy.
-func (s *session) fitAttributes(ctx context.Context) error {
-	if s.array.core.Node.Format() != 2 || s.destination != nil {
-		return nil
-	}
-	old, err := s.array.fresh(ctx)
-	if err != nil {
-		return err
-	}
-	// The policy depends on the grids only, so any keys will do.
-	d, err := s.draft(old, old.Engine.Keys)
-	if err != nil || d == nil {
-		return err
-	}
-	return s.publishPolicy(ctx, d)
-}
-
-// publishPolicy publishes the policy of a draft in format 2.
-func (s *session) publishPolicy(ctx context.Context, d *draft) error {
-	if d.policy == "" || d.planned.Doc.Format() != 2 || d.copies {
-		return nil
-	}
-	s.ledger.report.Policy = d.policy
-	return s.array.core.UpdateAttributesV2(ctx, func(object []byte) ([]byte, error) {
-		p, err := s.array.policies(d.old, d.planned)
-		if err != nil {
-			return nil, err
-		}
-		edited, _, err := p.edit(object)
-		return edited, err
-	})
 }
 
 // axisOf returns the axis that a policy is for: a number or a name. The default is 0.

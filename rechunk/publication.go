@@ -5,9 +5,7 @@ package rechunk
 import (
 	"cmp"
 	"context"
-	"fmt"
 
-	"varve.dev/zarr"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
@@ -15,40 +13,6 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
-
-// completePublished takes the steps that a process has not taken because it crashed after
-// it had published: it begins the grace, and drops the claim.
-func (h *hold) completePublished(ctx context.Context, old *snapshot.Array) error {
-	c, err := h.claimed(ctx, "")
-	if err != nil || c == nil || !sameKeys(c.Keys, old.Engine.Keys, old.Grid.Rank()) {
-		return err
-	}
-	if !h.mayResume(c) {
-		return nil // its process may still run, and will do it
-	}
-	records, err := h.at.Records(ctx)
-	if err != nil {
-		return err
-	}
-	if c.InPlace && !isPublished(records, c, old) {
-		return nil
-	}
-	for _, r := range records {
-		if r.ID != c.ID {
-			continue
-		}
-		// Vacuum deletes a superseded grid only after its grace, which must not begin
-		// before the publication.
-		if err := h.at.BeginGrace(ctx, r, h.durability); err != nil {
-			return err
-		}
-	}
-	// The claim tells that this request was done, so it goes last.
-	if err := removeOwn(ctx, h.at, c.ID); err != nil {
-		return err
-	}
-	return h.at.Drop(ctx, c)
-}
 
 // relabel changes only the document, if the stored chunks fit the new grid already. It
 // reports whether nothing else is to be done.
@@ -87,19 +51,39 @@ func (s *session) relabel(ctx context.Context, old *snapshot.Array) (done bool, 
 	return done, err
 }
 
-// errAgain is the conflict of a comparison that found too much to stage under the lock.
-var errAgain = fmt.Errorf("%w: chunks were written meanwhile", zarr.ErrConflict)
-
-// errLost is the error of a rechunk whose claim is gone.
-var errLost error = final("another process has given this rechunk up")
-
-// check returns an error if the claim is not that of this session any more.
-func (h *hold) check(ctx context.Context) error {
-	c, err := h.at.Claim(ctx)
-	if err == nil && (c == nil || !c.SameHolder(h.claim)) {
-		err = errLost
+// fitAttributes publishes the policy that fits the new grid, in format 2, where
+// attributes have a document of their own. It comes before the new grid. If that is not
+// published, nothing is lost: no array of format 2 can follow such a policy.
+func (s *session) fitAttributes(ctx context.Context) error {
+	if s.array.core.Node.Format() != 2 || s.destination != nil {
+		return nil
 	}
-	return err
+	old, err := s.array.fresh(ctx)
+	if err != nil {
+		return err
+	}
+	// The policy depends on the grids only, so any keys will do.
+	d, err := s.draft(old, old.Engine.Keys)
+	if err != nil || d == nil {
+		return err
+	}
+	return s.publishPolicy(ctx, d)
+}
+
+// publishPolicy publishes the policy of a draft in format 2.
+func (s *session) publishPolicy(ctx context.Context, d *draft) error {
+	if d.policy == "" || d.planned.Doc.Format() != 2 || d.copies {
+		return nil
+	}
+	s.ledger.report.Policy = d.policy
+	return s.array.core.UpdateAttributesV2(ctx, func(object []byte) ([]byte, error) {
+		p, err := s.array.policies(d.old, d.planned)
+		if err != nil {
+			return nil, err
+		}
+		edited, _, err := p.edit(object)
+		return edited, err
+	})
 }
 
 // publication makes the new grid of an array visible, once its chunks are staged.

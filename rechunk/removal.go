@@ -119,13 +119,3 @@ func (r Removal) cut(a grid.Axis, unit int64) (grid.Axis, error) {
 	runs := slices.DeleteFunc(append(head, tail...), func(r grid.Run) bool { return r.Count == 0 })
 	return grid.NewAxis(extent, grid.Runs(runs...))
 }
-
-// noPlanes is the error of planes that an array does not have.
-type noPlanes struct{ plane, extent int64 }
-
-func (b noPlanes) Error() string {
-	return fmt.Sprintf("%v: up to plane %d, but there are %d", zarr.ErrInvalidArgument, b.plane, b.extent)
-}
-
-// Is reports whether target is [zarr.ErrInvalidArgument].
-func (b noPlanes) Is(target error) bool { return target == zarr.ErrInvalidArgument }

@@ -9,11 +9,7 @@ import (
 	"io"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
-	"varve.dev/zarr/internal/staging"
-	"varve.dev/zarr/metadata"
 )
 
 // Request describes a rechunk. Its target is computed anew for every state of the array,
@@ -26,49 +22,42 @@ type Request interface {
 	target(s *snapshot.Array) (*target, error)
 }
 
-// target is what a request makes of an array.
-type target struct {
-	doc  *metadata.Array // with the new grid, codecs and fill value; the keys are the old ones
-	grid *grid.Grid      // that of doc, if the extent changes
-	move staging.Move
-	keys *metadata.KeyEncoding // that are wanted; nil for any
+// jointRequest is the request for one of several arrays that are rechunked in one
+// transaction. Its fingerprint tells of all of them: a process with another list must not
+// resume it.
+type jointRequest struct {
+	Request
+	all []member
 }
 
-// withAxis returns a grid with another axis i, which may have another extent.
-func withAxis(g *grid.Grid, i int, other grid.Axis) (*grid.Grid, error) {
-	shape, cuts := g.Shape(), make([]grid.Cut, g.Rank())
-	for k := range cuts {
-		cuts[k] = cutOf(g.Axis(k))
-	}
-	shape[i], cuts[i] = other.Extent(), cutOf(other)
-	return grid.New(shape, cuts...)
+// member is one array of a transaction.
+type member struct {
+	Path      string  `json:"path"`
+	Operation string  `json:"operation"`
+	Request   Request `json:"request"`
 }
 
-// recutTo returns the document of the array with another grid.
-func recutTo(s *snapshot.Array, g *grid.Grid) (*metadata.Array, error) {
-	doc := s.Document()
-	for i := range s.Grid.Rank() {
-		if s.Grid.Axis(i).IsEncoded() {
-			return nil, &grid.AxisError{Axis: i, Err: fmt.Errorf("%w: chunks that are stored longer than their edges are not rechunked", zarr.ErrUnsupported)}
-		}
+// MarshalJSON implements [json.Marshaler].
+func (t jointRequest) MarshalJSON() ([]byte, error) { return json.Marshal(t.all) }
+
+// singleRequest returns the request for an array, without those for the others.
+func singleRequest(r Request) Request {
+	if t, ok := r.(jointRequest); ok {
+		return t.Request
 	}
-	if doc.Format() == 2 && !g.IsRegular() {
-		return nil, fmt.Errorf("%w: all chunks of an array of format 2 have one shape; convert it to format 3 first ("+remedy.Convert+")", zarr.ErrUnsupported)
-	}
-	return doc.Recut(g.Shape(), snapshot.GridExtension(g, 0))
+	return r
 }
 
-// cutOf returns the cut that makes an axis.
-func cutOf(a grid.Axis) grid.Cut {
-	if a.IsRegular() {
-		return grid.Every(a.Step())
+// operationOf returns the name of the operation of a request, for errors.
+func operationOf(r Request) string {
+	if r == nil {
+		return Rechunking{}.operation()
 	}
-	var runs []grid.Run
-	for r := range a.Edges() {
-		runs = append(runs, r)
-	}
-	return grid.Runs(runs...)
+	return r.operation()
 }
+
+// errNoRequest is the error for a request that is nil.
+var errNoRequest = fmt.Errorf("%w: the request is nil: give a Compaction, Regularization, Rechunking, Removal or Insertion", zarr.ErrInvalidArgument)
 
 // ParseRequest returns the request of an operation, such as "rechunk", from its JSON, so
 // that other processes can execute it; see [Sharing]. Package json encodes requests.

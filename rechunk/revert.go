@@ -35,9 +35,6 @@ func Revert(ctx context.Context, a *zarr.Array) error {
 	return s.array.fail("revert", err)
 }
 
-// operationRevert is the operation of a record that [Revert] makes.
-const operationRevert = "revert"
-
 // reversion publishes the grid again that an array had before its last rechunk.
 type reversion struct {
 	array  *subject

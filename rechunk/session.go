@@ -9,35 +9,11 @@ import (
 	"sync"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/internal/array"
-	"varve.dev/zarr/internal/dimension"
-	"varve.dev/zarr/internal/engine"
-	"varve.dev/zarr/internal/failure"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
-	"varve.dev/zarr/metadata"
 )
-
-// Do rechunks an array, which must be open for writing. The elements stay as they are,
-// except for those that a [Removal] takes out.
-//
-// If another process rechunks the array, the error wraps [ErrClaimed]. If that process
-// has ended, the same request resumes its work, and another request gives its work up.
-// If all chunk keys are in use, the error wraps [ErrNoKeys]. If writers publish all the
-// time, it wraps [zarr.ErrConflict]. In all these cases nothing has changed for
-// readers.
-func Do(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Report, error) {
-	s, err := newSession(a, r, opt)
-	if err == nil {
-		err = s.array.writable()
-	}
-	if err == nil {
-		err = s.hold.exclusively(ctx, s.run)
-	}
-	return &s.ledger.report, s.array.fail(operationOf(r), err)
-}
 
 // session is one call: a rechunk of an array, or another operation on its grids.
 type session struct {
@@ -47,16 +23,6 @@ type session struct {
 	hold        *hold
 	ledger      *ledger
 	publishOnly bool // all stages must be complete already
-}
-
-// subject is the array that a call is about, and what is wanted of it.
-type subject struct {
-	core    *array.Session
-	opened  *zarr.Array
-	request Request // nil for none
-	copies  bool    // the result is a new array
-	adapt   bool    // codecs choose settings for each chunk
-	indexed bool    // the request has indices of elements
 }
 
 // ledger is what a call has done so far, whatever states of the array it has worked for.
@@ -101,25 +67,6 @@ func newSession(a *zarr.Array, r Request, opt *Options) (*session, error) {
 	return s, err
 }
 
-// errNoRequest is the error for a request that is nil.
-var errNoRequest = fmt.Errorf("%w: the request is nil: give a Compaction, Regularization, Rechunking, Removal or Insertion", zarr.ErrInvalidArgument)
-
-// operationOf returns the name of the operation of a request, for errors.
-func operationOf(r Request) string {
-	if r == nil {
-		return Rechunking{}.operation()
-	}
-	return r.operation()
-}
-
-// name returns the name of the operation, for errors.
-func (a *subject) name() string {
-	if a.request == nil {
-		return operationRevert
-	}
-	return a.request.operation()
-}
-
 // newSessionIn returns a session in place.
 func newSessionIn(a *zarr.Array, opt *Options) *session {
 	s := &session{array: &subject{core: a.Core().Begin(), opened: a}, opt: opt.orZero(), ledger: new(ledger)}
@@ -127,83 +74,16 @@ func newSessionIn(a *zarr.Array, opt *Options) *session {
 	return s
 }
 
-// fresh returns the newest state. It is a conflict if the request has indices that mean
-// other elements by now.
-func (a *subject) fresh(ctx context.Context) (*snapshot.Array, error) {
-	if a.indexed {
-		return a.core.Unmoved(ctx)
+// target returns what the request makes of the array. If that was possible when the array
+// was claimed and is not now, the error is a conflict.
+func (s *session) target(old *snapshot.Array) (*target, error) {
+	t, err := s.array.request.target(old)
+	// Publishing tries again on some conflicts. This one is final: the array stays too
+	// short.
+	if s.hold.claim != nil && errors.As(err, new(noPlanes)) {
+		err = fmt.Errorf("%w: %v", errShort, err)
 	}
-	return a.core.Fresh(ctx)
-}
-
-// bind describes the array by another document. change sets fields of the engine that
-// differ from those of the array; it may be nil.
-func (a *subject) bind(doc *metadata.Array, change func(*engine.Array)) (*snapshot.Array, error) {
-	return a.core.Bind(doc, a.adapt, change)
-}
-
-// fail adds the operation and the array to an error. Nil stays nil.
-func (a *subject) fail(op string, err error) error { return failure.On(a.opened, op, err) }
-
-// checkShared returns an error if arrays of one group would differ in length along a
-// dimension with the shapes that after returns.
-func checkShared(ctx context.Context, op string, arrays []*zarr.Array, after []func(shape []int64) []int64) error {
-	if len(arrays) == 0 {
-		return nil
-	}
-	list, changes := make([]*array.Array, len(arrays)), make([]dimension.Change, len(arrays))
-	for i, a := range arrays {
-		list[i] = a.Core()
-		changes[i] = list[i].Reshaping(after[i])
-	}
-	at, err := array.CheckShared(ctx, list, changes)
-	return failure.On(arrays[at], op, err)
-}
-
-// writable returns an error if the array must not be changed. A new array is made from
-// any.
-func (a *subject) writable() error {
-	if a.copies {
-		return nil
-	}
-	return a.core.Writable()
-}
-
-// mostRounds bounds how often an array is staged and compared.
-const mostRounds = 16
-
-// run stages and publishes.
-func (s *session) run(ctx context.Context) error {
-	if s.destination != nil {
-		return newCreation(s).run(ctx)
-	}
-	if err := s.array.identify(ctx); err != nil {
-		return err
-	}
-	old, err := s.array.fresh(ctx)
-	if err != nil {
-		return err
-	}
-	// An earlier process with this request may have moved the planes. Then nothing is
-	// left to do, and the check of the planes must not see their new indices.
-	if done, err := s.concludeEarlier(ctx, old); done || err != nil {
-		return err
-	}
-	if err := s.array.checkUnmoved(ctx); err != nil {
-		return err
-	}
-	t, err := s.target(old)
-	if err != nil || t == nil {
-		return err
-	}
-	// If the stored chunks fit the new grid, no claim and no free keys are needed.
-	if done, err := s.relabel(ctx, old); done || err != nil {
-		return err
-	}
-	if err := s.prepare(ctx, old); err != nil {
-		return err
-	}
-	return s.retry(ctx, s.round)
+	return t, err
 }
 
 // retry calls try until writers do not get in its way.
@@ -213,71 +93,6 @@ func (s *session) retry(ctx context.Context, try func(context.Context) error) (e
 			break
 		}
 		s.ledger.report.Again++
-	}
-	return err
-}
-
-// prepare claims what is staged, or resumes it.
-func (s *session) prepare(ctx context.Context, old *snapshot.Array) error {
-	// Refuse before a claim is stored: others would have to give it up.
-	if err := s.checkRoom(ctx, old); err != nil {
-		return err
-	}
-	if s.publishOnly {
-		if err := s.checkBegun(ctx, old); err != nil {
-			return err
-		}
-	}
-	if s.destination != nil {
-		return newCreation(s).occupy(ctx, old)
-	}
-	if err := s.checkExpected(ctx, old); err != nil {
-		return err
-	}
-	if err := s.begin(ctx, old); err != nil {
-		return err
-	}
-	return s.confirmPlanes(ctx)
-}
-
-// round stages what is missing and tries to publish.
-func (s *session) round(ctx context.Context) error {
-	if err := s.stageMissing(ctx); err != nil {
-		return err
-	}
-	return newPublication(s).run(ctx)
-}
-
-// stageMissing stages what is missing for the present state of the array.
-func (s *session) stageMissing(ctx context.Context) error {
-	old, err := s.array.fresh(ctx)
-	if err != nil {
-		return err
-	}
-	w, err := s.work(old)
-	if err != nil || w == nil {
-		return err
-	}
-	if err = w.stage(ctx); err != nil && ctx.Err() == nil {
-		return s.array.overtaken(ctx, old, err)
-	}
-	return err
-}
-
-// overtaken returns the error that staging ends with after it has failed with err. If
-// another program has published a change meanwhile, a chunk that could not be read may
-// belong to the new grid, or to a new array: then the array is staged again (errAgain),
-// or the error says what has become of it.
-func (a *subject) overtaken(ctx context.Context, old *snapshot.Array, err error) error {
-	if errors.Is(err, zarr.ErrConflict) {
-		return err
-	}
-	now, freshErr := a.fresh(ctx)
-	switch {
-	case freshErr != nil:
-		return freshErr
-	case now.Version != old.Version:
-		return errAgain
 	}
 	return err
 }

@@ -5,12 +5,14 @@ package rechunk
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/array"
+	"varve.dev/zarr/internal/dimension"
+	"varve.dev/zarr/internal/failure"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
@@ -78,32 +80,6 @@ func NewPlans(ctx context.Context, parts []Part, opt *Options) ([]*Plan, error) 
 		}
 	}
 	return plans, nil
-}
-
-// jointRequest is the request for one of several arrays that are rechunked in one
-// transaction. Its fingerprint tells of all of them: a process with another list must not
-// resume it.
-type jointRequest struct {
-	Request
-	all []member
-}
-
-// member is one array of a transaction.
-type member struct {
-	Path      string  `json:"path"`
-	Operation string  `json:"operation"`
-	Request   Request `json:"request"`
-}
-
-// MarshalJSON implements [json.Marshaler].
-func (t jointRequest) MarshalJSON() ([]byte, error) { return json.Marshal(t.all) }
-
-// singleRequest returns the request for an array, without those for the others.
-func singleRequest(r Request) Request {
-	if t, ok := r.(jointRequest); ok {
-		return t.Request
-	}
-	return r
 }
 
 // transaction is one call of [DoAll].
@@ -192,6 +168,21 @@ func (t *transaction) checkShared(ctx context.Context) (err error) {
 		}
 	}
 	return err
+}
+
+// checkShared returns an error if arrays of one group would differ in length along a
+// dimension with the shapes that after returns.
+func checkShared(ctx context.Context, op string, arrays []*zarr.Array, after []func(shape []int64) []int64) error {
+	if len(arrays) == 0 {
+		return nil
+	}
+	list, changes := make([]*array.Array, len(arrays)), make([]dimension.Change, len(arrays))
+	for i, a := range arrays {
+		list[i] = a.Core()
+		changes[i] = list[i].Reshaping(after[i])
+	}
+	at, err := array.CheckShared(ctx, list, changes)
+	return failure.On(arrays[at], op, err)
 }
 
 // compare returns an error if arrays of one group would differ along a dimension in these

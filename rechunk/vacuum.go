@@ -90,9 +90,6 @@ type VacuumItem struct {
 	Staged bool
 }
 
-// mostFirst bounds [VacuumItem.First].
-const mostFirst = 10
-
 // Freed returns the bytes of the values that are deleted.
 func (r *VacuumReport) Freed() int64 {
 	n := int64(0)
@@ -129,11 +126,14 @@ func Vacuum(ctx context.Context, a *zarr.Array, opt *VacuumOptions) (*VacuumRepo
 	return &v.findings, s.array.fail("vacuum", err)
 }
 
+// graceOf returns the grace that [VacuumOptions.Grace] means.
+func graceOf(length time.Duration) time.Duration { return max(0, cmp.Or(length, DefaultGrace)) }
+
 // newVacuum returns a vacuum with a grace and a dry run as in [VacuumOptions].
 func (s *session) newVacuum(ctx context.Context, length time.Duration, dry bool) *vacuum {
 	v := &vacuum{
 		array: s.array, hold: s.hold, dry: dry, history: history{at: s.hold.at},
-		grace: grace{hold: s.hold, length: max(0, cmp.Or(length, DefaultGrace)), begins: !dry, local: dry && s.array.writable() != nil},
+		grace: grace{hold: s.hold, length: graceOf(length), begins: !dry, local: dry && s.array.writable() != nil},
 	}
 	v.storeRefusal = sync.OnceValues(func() (string, error) { return v.findStoreRefusal(ctx) })
 	return v
@@ -150,28 +150,6 @@ func (s *session) vacuumFirst(ctx context.Context, old *snapshot.Array) error {
 	v := s.newVacuum(ctx, s.opt.Grace, false)
 	err := v.runAll(ctx)
 	s.ledger.report.Freed += v.findings.Freed()
-	return err
-}
-
-// noteMove makes a state know the last rechunk that has moved planes on the way to it.
-// The vacuum removes its record, and in a store without locks the note about that would
-// look as if it had happened since the state was read: a document is written right
-// after its record, and times tell no order of both.
-func (a *subject) noteMove(ctx context.Context, old *snapshot.Array) error {
-	if !a.core.Node.Fenced() || old.Version.IsZero() {
-		return nil
-	}
-	id, err := a.lastMove(ctx, old)
-	if err != nil {
-		return err
-	}
-	// The records were those of the document if it is still the same now: versions never
-	// come back.
-	now, err := a.fresh(ctx)
-	if err == nil && now.Version == old.Version {
-		old.KnowMove(id)
-		now.KnowMove(id)
-	}
 	return err
 }
 
@@ -243,9 +221,6 @@ func (v *vacuum) runAll(ctx context.Context) error {
 	return errBusy
 }
 
-// errBusy is the error if other writers get in the way again and again.
-var errBusy = fmt.Errorf("%w: other programs change the array all the time, so that not everything was deleted", zarr.ErrConflict)
-
 // attempt runs once. It returns false if another writer got in the way, in a store
 // without locks.
 func (v *vacuum) attempt(ctx context.Context) (done bool, err error) {
@@ -268,32 +243,6 @@ func (v *vacuum) attempt(ctx context.Context) (done bool, err error) {
 		}, old, nil
 	})
 	return done, err
-}
-
-// keptValues counts the values that stay although they were to be deleted. It is safe for
-// concurrent use.
-type keptValues struct {
-	mu      sync.Mutex
-	n       int // that another program has written
-	example store.Key
-	refused bool // the store has turned out not to delete on conditions
-}
-
-func (s *keptValues) add(key store.Key, cause error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if errors.Is(cause, store.ErrUnsupported) {
-		s.refused = true
-		return
-	}
-	s.n, s.example = s.n+1, key
-}
-
-func (s *keptValues) notes() []string {
-	if s.n == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("%d of these values stay, such as %s: another program has written them meanwhile; run vacuum again", s.n, s.example)}
 }
 
 // noConditions is why chunks stay in a store that cannot delete them beside other
@@ -364,7 +313,7 @@ const noParents = "no group above the array is known; if one has consolidated me
 // listed is of a later claim.
 func (v *vacuum) inventory(ctx context.Context, old *snapshot.Array) (found map[metadata.KeyEncoding]*values, left []leftover, merged map[string]*VacuumItem, err error) {
 	if v.history.records, err = v.hold.at.Records(ctx); err == nil {
-		found, err = v.survey(ctx, old)
+		found, err = survey(ctx, v.hold.at, old)
 	}
 	if err == nil {
 		left, err = leftovers(ctx, v.hold.at)
@@ -436,91 +385,6 @@ func (v *vacuum) reclaimGrid(ctx context.Context, old *snapshot.Array, b store.B
 		}
 	}
 	return nil
-}
-
-// Kinds of what a vacuum finds.
-const (
-	kindSuperseded  = "superseded"
-	kindStaged      = "staged"
-	kindUnexplained = "unexplained"
-	kindBeyond      = "beyond"
-)
-
-// values are stored values with one key encoding.
-type values struct {
-	kind    string
-	example string
-	first   []string
-	keys    []store.Key
-	bytes   int64
-}
-
-// addFirst keeps the name of a value if it is one of the first in the order of names.
-func (n *values) addFirst(name string) {
-	at, _ := slices.BinarySearch(n.first, name)
-	if at < mostFirst {
-		n.first = slices.Insert(n.first, at, name)
-		n.first = n.first[:min(mostFirst, len(n.first))]
-	}
-}
-
-// survey returns the values beside the document that look like chunks, by key encoding,
-// except for the chunks of the present grid. Those of the present encoding are beyond the
-// extent.
-func (v *vacuum) survey(ctx context.Context, old *snapshot.Array) (map[metadata.KeyEncoding]*values, error) {
-	found := map[metadata.KeyEncoding]*values{}
-	rank, chunks := old.Grid.Rank(), old.Grid.Chunks()
-	for e, err := range store.List(ctx, v.hold.at.Store, v.hold.at.Path, store.Deep) {
-		if err != nil {
-			return nil, err
-		}
-		k, index, ok := parseKey(e.Name, rank, old.Engine.Keys)
-		if !ok {
-			continue
-		}
-		kind := kindSuperseded
-		// A chunk beyond the extent is left by a shrink that crashed after it had
-		// published.
-		if sameKeys(k, old.Engine.Keys, rank) {
-			within := true
-			for i, at := range index {
-				within = within && at < chunks[i]
-			}
-			if within {
-				continue
-			}
-			kind = kindBeyond
-		}
-		n := found[k]
-		if n == nil {
-			n = &values{kind: kind, example: e.Name}
-			found[k] = n
-		}
-		n.keys = append(n.keys, v.hold.at.Path.MustKey(e.Name))
-		n.addFirst(e.Name)
-		// Some listings have no sizes.
-		size := e.Size
-		if size < 0 {
-			info, err := store.Stat(ctx, v.hold.at.Store, v.hold.at.Path.MustKey(e.Name))
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return nil, err
-			}
-			size = info.Size
-		}
-		n.bytes += size
-	}
-	return found, nil
-}
-
-// containKeys reports whether values have the keys of an encoding, perhaps under
-// another name.
-func containKeys(found map[metadata.KeyEncoding]*values, k metadata.KeyEncoding, rank int) bool {
-	for of := range found {
-		if sameKeys(of, k, rank) {
-			return true
-		}
-	}
-	return false
 }
 
 // unexplainedReason is why values stay whose keys no document or record names.
@@ -692,7 +556,7 @@ func (v *vacuum) forgetGone(ctx context.Context, old *snapshot.Array) error {
 	if v.history.broken != "" || len(v.freed.keys)+len(v.freed.merged) == 0 && !links {
 		return nil
 	}
-	left, err := v.survey(ctx, old)
+	left, err := survey(ctx, v.hold.at, old)
 	if err != nil {
 		return err
 	}
@@ -719,4 +583,94 @@ func (v *vacuum) forgetGone(ctx context.Context, old *snapshot.Array) error {
 		}
 	}
 	return v.hold.at.Forget(ctx, v.history.chain, deleted, v.hold.durability)
+}
+
+// reclaimLeftovers reports what belongs to no claim, and deletes it.
+func (v *vacuum) reclaimLeftovers(ctx context.Context, list []leftover) error {
+	if err := v.reclaimMark(ctx); err != nil {
+		return err
+	}
+	items := map[string]*VacuumItem{}
+	for _, l := range list {
+		if v.history.claim != nil && l.id == v.history.claim.ID {
+			continue
+		}
+		item := items[l.kind]
+		if item == nil {
+			item = &VacuumItem{Kind: l.kind, Keys: l.name}
+			items[l.kind] = item
+		}
+		item.Values++
+		item.Bytes += max(0, l.size)
+		if v.dry {
+			continue
+		}
+		if _, err := store.Write(ctx, v.hold.at.Store, store.Delete(v.hold.at.Path.MustKey(l.name)), store.Sync); err != nil {
+			return err
+		}
+	}
+	for _, kind := range []string{"records", "scratch"} {
+		if item := items[kind]; item != nil {
+			v.findings.Items = append(v.findings.Items, *item)
+		}
+	}
+	return v.reclaimJournals(ctx)
+}
+
+// reclaimMark deletes the object that keeps the directory of the lock of staging, if a
+// rechunk that was killed has left it. It keeps the object while a rechunk runs, such as
+// the one that this vacuum is a part of.
+func (v *vacuum) reclaimMark(ctx context.Context) error {
+	key := v.hold.at.Path.MustKey(lockName)
+	if _, locks := store.As[store.Locker](v.hold.at.Store); !locks || v.dry || v.history.claim != nil || v.hold.locked {
+		return nil
+	}
+	if there, err := store.Exists(ctx, v.hold.at.Store, key); !there || err != nil {
+		return err
+	}
+	unlock, _, err := lockDir(ctx, v.hold.at.Store, key, -1)
+	if errors.Is(err, ErrClaimed) || errors.Is(err, store.ErrLocked) {
+		return nil // it is in use
+	}
+	if err != nil {
+		return err
+	}
+	return unlock()
+}
+
+// reclaimJournals deletes the journals of transactions that were rolled back, and whose
+// writers have had time to notice.
+func (v *vacuum) reclaimJournals(ctx context.Context) error {
+	found, err := publish.Aborted(ctx, v.array.core.Node.Node)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	if err := v.grace.askTime(ctx); err != nil {
+		return err
+	}
+	for _, key := range found {
+		info, err := store.Stat(ctx, v.hold.at.Store, key)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		item := VacuumItem{Kind: "journal", Keys: key.String(), Values: 1, Bytes: info.Size}
+		left := v.grace.remaining(info.Modified)
+		switch {
+		case info.Modified.IsZero():
+			item.Kept = "the store does not say how old it is"
+		case left > 0:
+			item.Due = time.Now().Add(left)
+			item.Kept = "its writer may still run"
+		case !v.dry:
+			_, err = store.Write(ctx, v.hold.at.Store, store.Delete(key), store.Sync)
+		}
+		if err != nil {
+			return err
+		}
+		v.findings.Items = append(v.findings.Items, item)
+	}
+	return nil
 }

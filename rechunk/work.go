@@ -5,34 +5,17 @@ package rechunk
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/blocks"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/parallel"
-	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
-
-// checkRoom returns an error if a chunk of the new grid does not fit into the memory, or
-// all of them not into the store.
-func (s *session) checkRoom(ctx context.Context, old *snapshot.Array) error {
-	d, err := s.draft(old, old.Engine.Keys)
-	if err != nil || d == nil {
-		return err
-	}
-	w := newWork(s, d)
-	plan, err := w.layout()
-	if err != nil {
-		return err
-	}
-	return s.checkSpace(ctx, w, plan)
-}
 
 // draft is what a request makes of one state of an array.
 type draft struct {
@@ -67,8 +50,16 @@ func newWork(s *session, d *draft) *work {
 	return &work{draft: d, opt: s.opt, hold: s.hold, ledger: s.ledger, stock: new(stock), staged: s.publishOnly}
 }
 
-// errKeysTaken is the error of a claim whose keys are those of the present grid.
-var errKeysTaken error = final("the array has the chunk keys of this rechunk already, because another program has published or reverted one; give this one up (" + remedy.Abandon + ") and begin again")
+// layout plans the stages of the work.
+func (w *work) layout() (*blocks.Plan, error) {
+	p := planner{
+		job: w.draft.job, moves: !w.draft.move.IsZero(), opt: w.opt, store: w.hold.at.Store,
+		began: w.ledger.began, size: int64(w.draft.job.Target.Engine.Size),
+	}
+	plan, err := p.plan()
+	w.ledger.serial = w.ledger.serial || p.serial
+	return plan, err
+}
 
 // work returns what is to be staged for a state of the array, or nil if the array has the
 // wanted grid.
@@ -212,52 +203,6 @@ func (w *work) stager() *staging.Stager {
 // requests returns the number of requests that a task has in flight.
 func (w *work) requests() int { return engine.InFlight(w.hold.at.Store, 0, tasks) }
 
-// stage stages everything that is not staged yet, block by block.
-func (w *work) stage(ctx context.Context) error {
-	plan, err := w.layout()
-	if err != nil {
-		return err
-	}
-	if w.staged {
-		if err := w.hold.markers().checkDone(ctx, plan); err != nil {
-			return err
-		}
-	}
-	if err := w.listToStage(ctx); err != nil {
-		return err
-	}
-	list, err := w.stale()
-	if err != nil || len(list) == 0 {
-		return err
-	}
-	s := w.stager()
-	// A resumed rechunk may lack a few chunks only. Making these from the source is
-	// cheaper than completing the scratch.
-	if len(plan.Stages) > 1 && (len(w.ledger.records) == 0 || !w.readsLittle(list)) {
-		if s.Input, err = w.fill(ctx, plan); err != nil {
-			return err
-		}
-		// More may be stale than when the scratch was begun.
-		if list, err = w.stale(); err != nil {
-			return err
-		}
-	}
-	return w.stageBlocks(ctx, s, plan, list)
-}
-
-// stageBlocks stages chunks, block by block, and stores their records.
-func (w *work) stageBlocks(ctx context.Context, s *staging.Stager, plan *blocks.Plan, list [][]int64) error {
-	p := w.opt.progress(len(plan.Stages), len(plan.Stages), len(w.stock.wanted), len(list))
-	return w.stageAll(ctx, s, w.parts(lastBlocks(plan), list), func(ctx context.Context, box grid.Box, records []staging.Record) error {
-		// The chunks are stored and synced. Only now a record may say so.
-		if err := w.save(ctx, recordsOf(w.hold.at, w.hold.claim.ID), records); err != nil {
-			return err
-		}
-		p.add(box)
-		return w.ledger.remember(ctx, box, records)
-	})
-}
-
 // remember remembers records.
 func (l *ledger) remember(_ context.Context, _ grid.Box, records []staging.Record) error {
 	l.mu.Lock()
@@ -323,61 +268,9 @@ func (w *work) stageAll(
 	return group.Wait(nil)
 }
 
-// checkNotGivenUp returns an error if another process has given this rechunk up: what it
-// stores might be in the way of a later one. Where the store has locks, none does.
-func (h *hold) checkNotGivenUp(ctx context.Context) error {
-	if h.locked {
-		return nil
-	}
-	return h.check(ctx)
-}
-
 // count adds to the report what was staged.
 func (l *ledger) count(c staging.Counts) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.report.Staged.include(Counts(c))
-}
-
-// parts returns the boxes of target chunks that are staged together. They are the blocks
-// of which all chunks are to be staged, and single chunks of other blocks.
-func (w *work) parts(blocks *grid.Grid, list [][]int64) []grid.Box {
-	type block struct {
-		box   grid.Box
-		stale [][]int64
-	}
-	found := map[int64]*block{}
-	var order []int64
-	for _, index := range list {
-		c, _ := w.draft.job.Target.Grid.Chunk(index)
-		at, _, err := blocks.Locate(c.Start)
-		if err != nil {
-			continue // impossible: both grids have the same extent
-		}
-		n := numberOf(blocks, at)
-		b := found[n]
-		if b == nil {
-			is, _ := blocks.Chunk(at)
-			b = new(block)
-			b.box, _ = w.draft.job.Target.Grid.Touched(is.Box())
-			found[n] = b
-			order = append(order, n)
-		}
-		b.stale = append(b.stale, index)
-	}
-	slices.Sort(order)
-	var parts []grid.Box
-	for _, n := range order {
-		b := found[n]
-		// Without records nothing was staged before, so the block is made as a whole,
-		// with its chunks that have only fill values: the latter cost nothing.
-		if all, ok := b.box.Len(); ok && all == int64(len(b.stale)) || len(w.ledger.records) == 0 {
-			parts = append(parts, b.box)
-			continue
-		}
-		for _, index := range b.stale {
-			parts = append(parts, boxAt(index))
-		}
-	}
-	return parts
 }

@@ -8,22 +8,102 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"sync"
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/blocks"
-	"varve.dev/zarr/internal/lineage"
-	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/store"
 )
 
-// scratchDir is the directory, below that of the array, of the objects between stages.
-const scratchDir = own.Dir + "/scratch/"
+// stage stages everything that is not staged yet, block by block.
+func (w *work) stage(ctx context.Context) error {
+	plan, err := w.layout()
+	if err != nil {
+		return err
+	}
+	if w.staged {
+		if err := w.hold.markers().checkDone(ctx, plan); err != nil {
+			return err
+		}
+	}
+	if err := w.listToStage(ctx); err != nil {
+		return err
+	}
+	list, err := w.stale()
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	s := w.stager()
+	// A resumed rechunk may lack a few chunks only. Making these from the source is
+	// cheaper than completing the scratch.
+	if len(plan.Stages) > 1 && (len(w.ledger.records) == 0 || !w.readsLittle(list)) {
+		if s.Input, err = w.fill(ctx, plan); err != nil {
+			return err
+		}
+		// More may be stale than when the scratch was begun.
+		if list, err = w.stale(); err != nil {
+			return err
+		}
+	}
+	return w.stageBlocks(ctx, s, plan, list)
+}
 
-// scratchOf returns the directory of the scratch of a rechunk.
-func scratchOf(at lineage.Array, id string) store.Path {
-	return at.Path.MustKey(scratchDir + id + "/-").Dir()
+// stageBlocks stages chunks, block by block, and stores their records.
+func (w *work) stageBlocks(ctx context.Context, s *staging.Stager, plan *blocks.Plan, list [][]int64) error {
+	p := w.opt.progress(len(plan.Stages), len(plan.Stages), len(w.stock.wanted), len(list))
+	return w.stageAll(ctx, s, w.parts(lastBlocks(plan), list), func(ctx context.Context, box grid.Box, records []staging.Record) error {
+		// The chunks are stored and synced. Only now a record may say so.
+		if err := w.save(ctx, recordsOf(w.hold.at, w.hold.claim.ID), records); err != nil {
+			return err
+		}
+		p.add(box)
+		return w.ledger.remember(ctx, box, records)
+	})
+}
+
+// parts returns the boxes of target chunks that are staged together. They are the blocks
+// of which all chunks are to be staged, and single chunks of other blocks.
+func (w *work) parts(blocks *grid.Grid, list [][]int64) []grid.Box {
+	type block struct {
+		box   grid.Box
+		stale [][]int64
+	}
+	found := map[int64]*block{}
+	var order []int64
+	for _, index := range list {
+		c, _ := w.draft.job.Target.Grid.Chunk(index)
+		at, _, err := blocks.Locate(c.Start)
+		if err != nil {
+			continue // impossible: both grids have the same extent
+		}
+		n := numberOf(blocks, at)
+		b := found[n]
+		if b == nil {
+			is, _ := blocks.Chunk(at)
+			b = new(block)
+			b.box, _ = w.draft.job.Target.Grid.Touched(is.Box())
+			found[n] = b
+			order = append(order, n)
+		}
+		b.stale = append(b.stale, index)
+	}
+	slices.Sort(order)
+	var parts []grid.Box
+	for _, n := range order {
+		b := found[n]
+		// Without records nothing was staged before, so the block is made as a whole,
+		// with its chunks that have only fill values: the latter cost nothing.
+		if all, ok := b.box.Len(); ok && all == int64(len(b.stale)) || len(w.ledger.records) == 0 {
+			parts = append(parts, b.box)
+			continue
+		}
+		for _, index := range b.stale {
+			parts = append(parts, boxAt(index))
+		}
+	}
+	return parts
 }
 
 // level is the scratch that one stage writes.
