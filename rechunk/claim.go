@@ -257,7 +257,7 @@ func newAbandonment(s *session) *abandonment { return &abandonment{s.array, s.ho
 // run gives up the rechunk of a claim.
 func (a *abandonment) run(ctx context.Context, claim *lineage.Claim) error {
 	if a.to != nil {
-		return a.there(ctx, claim)
+		return a.removePlace(ctx, claim)
 	}
 	// Its process may only be slow, and store a chunk under these keys at any time.
 	if !a.hold.locked {
@@ -287,8 +287,8 @@ func (a *abandonment) run(ctx context.Context, claim *lineage.Claim) error {
 	return a.hold.at.Drop(ctx, ours)
 }
 
-// there gives up a new array that is not finished.
-func (a *abandonment) there(ctx context.Context, claim *lineage.Claim) error {
+// removePlace gives up a new array that is not finished.
+func (a *abandonment) removePlace(ctx context.Context, claim *lineage.Claim) error {
 	// A published array stays, and so does a node that another program has made.
 	found, err := tree.Format(ctx, a.hold.at.Store, a.hold.at.Path)
 	if err == nil && found != 0 {

@@ -170,7 +170,8 @@ func hasValues(ctx context.Context, s store.Store, p store.Path, name string) (b
 
 // noKeysError returns the [ErrNoKeys] of an array whose candidates for other chunk keys
 // are all in use. It says when the first one will be free, or what else can be done.
-// want is the only candidate that will do, or nil. grace is how long superseded grids stay.
+// want is the only candidate that will do, or nil. grace is how long superseded grids
+// stay.
 func noKeysError(ctx context.Context, at lineage.Array, doc *metadata.Array, candidates []metadata.KeyEncoding, want *metadata.KeyEncoding, grace time.Duration) error {
 	rank := len(doc.Shape)
 	switch {

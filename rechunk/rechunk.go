@@ -22,8 +22,13 @@ import (
 // time, it wraps [zarr.ErrConflict]. In all these cases nothing has changed for
 // readers.
 func Do(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Report, error) {
+	return execute(ctx, a, r, opt, false)
+}
+
+// execute rechunks an array. publishOnly demands that all stages are complete already.
+func execute(ctx context.Context, a *zarr.Array, r Request, opt *Options, publishOnly bool) (*Report, error) {
 	s, err := newSession(a, r, opt)
-	if err == nil {
+	if s.publishOnly = publishOnly; err == nil {
 		err = s.array.writable()
 	}
 	if err == nil {

@@ -238,8 +238,8 @@ func RevertAll(ctx context.Context, arrays []*zarr.Array) ([]*zarr.Array, error)
 }
 
 // lastBatch returns the transaction of the arrays that the last operation on several has
-// changed, and the name of its batch. Which one was the last is by the clock of the store, or by that of this
-// machine as long as no time is noted.
+// changed, and its batch. Which one was the last is by the clock of the store, or by that
+// of this machine as long as no time is noted.
 func (t *transaction) lastBatch(ctx context.Context) (work *transaction, last string, err error) {
 	chains, since := map[*session][]*lineage.Record{}, time.Time{}
 	err = t.each(func(s *session) error {

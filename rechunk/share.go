@@ -193,8 +193,8 @@ func (m markers) put(ctx context.Context, name string) error {
 	return err
 }
 
-// has reports whether a share was done.
-func (m markers) has(ctx context.Context, name string) (bool, error) {
+// contains reports whether a share was done.
+func (m markers) contains(ctx context.Context, name string) (bool, error) {
 	return store.Exists(ctx, m.hold.at.Store, m.dir.MustKey(name))
 }
 

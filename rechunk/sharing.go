@@ -24,15 +24,7 @@ import (
 // unless [Options.TakeOver] is set. If a stage is not complete, the error wraps
 // [ErrUnfinished].
 func Publish(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Report, error) {
-	s, err := newSession(a, r, opt)
-	if err == nil {
-		err = s.array.writable()
-	}
-	if err == nil {
-		s.publishOnly = true
-		err = s.hold.exclusively(ctx, s.run)
-	}
-	return &s.ledger.report, s.array.fail(operationOf(r), err)
+	return execute(ctx, a, r, opt, true)
 }
 
 // checkShare returns an error unless the share is one of the plan, as the array is now.
@@ -334,7 +326,7 @@ func (w *sharedWork) refreshRecords(ctx context.Context, share StageShare) error
 	if _, known := list.done[marker]; known {
 		return nil
 	}
-	done, err := w.hold.markers().has(ctx, marker)
+	done, err := w.hold.markers().contains(ctx, marker)
 	if !done || err != nil {
 		return err
 	}
