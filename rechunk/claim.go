@@ -189,7 +189,7 @@ func (s *session) takeOver(ctx context.Context, c *lineage.Claim) error {
 func (s *session) notice(ctx context.Context) error {
 	names, err := namesIn(ctx, s.hold.at.Store, recordsOf(s.hold.at, s.hold.claim.ID), store.Flat)
 	if len(names) > 0 {
-		s.ledger.records = []staging.Record{} // see release
+		s.ledger.records = []staging.Record{} // see releaseUnstaged
 	}
 	return err
 }
@@ -234,7 +234,7 @@ func (h *hold) dropDamaged(ctx context.Context) error {
 }
 
 func (s *session) abandon(ctx context.Context) error {
-	s.hold.stopRenewing(ctx) // it may be the claim of this session
+	s.hold.stopRenewing(ctx) // it may be the claim of this call
 	claim, err := s.hold.claimed(ctx, "")
 	if err != nil || claim == nil {
 		return err

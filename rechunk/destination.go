@@ -85,7 +85,7 @@ func locationURL(n tree.Node) (string, error) {
 // errOccupied is the error if the place is not free.
 var errOccupied = fmt.Errorf("the destination has something already ("+remedy.Delete+" removes it, or choose another name; "+remedy.Follow+" keeps an array that it has made in step): %w", fs.ErrExist)
 
-// checkFree returns an error if anything but the lock of this session is at the place.
+// checkFree returns an error if anything but the lock of this call is at the place.
 func (d *destination) checkFree(ctx context.Context, doc metadata.Node) error {
 	for e, err := range store.List(ctx, d.node.Store, d.node.Path, store.Deep) {
 		// A store without listings can only be asked for documents.

@@ -133,7 +133,7 @@ func newFollower(ctx context.Context, s *session, write bool) (*follower, error)
 }
 
 // followRequest is the request of an array that follows another one. What it gets
-// depends on that one, see [follower.addComparison].
+// depends on that one, see [follower.nextDocument].
 type followRequest struct{}
 
 func (followRequest) operation() string { return operationFollow }

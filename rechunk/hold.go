@@ -87,7 +87,7 @@ func (h *hold) claimed(ctx context.Context, print string) (*lineage.Claim, error
 	return c, h.at.ReadLease(ctx, c)
 }
 
-// newClaim returns a claim of this session.
+// newClaim returns a claim of this call.
 func (h *hold) newClaim(operation string, keys metadata.KeyEncoding, print string, old *snapshot.Array) *lineage.Claim {
 	c := &lineage.Claim{
 		ID: newID(), Operation: operation, Fingerprint: print, Keys: keys,
@@ -105,7 +105,7 @@ func (h *hold) sign(c *lineage.Claim, operation string) {
 	}
 }
 
-// needsLease reports whether a claim of this session needs a lease.
+// needsLease reports whether a claim of this call needs a lease.
 func (h *hold) needsLease(c *lineage.Claim) bool {
 	_, locks := store.As[store.Locker](h.at.Store)
 	return !locks && !c.Shared
@@ -122,7 +122,7 @@ func holder(operation string) store.Holder {
 	return store.Holder{PID: os.Getpid(), Host: host, Operation: operation, Since: time.Now().UTC().Truncate(time.Second)}
 }
 
-// check returns an error if the claim is not that of this session any more.
+// check returns an error if the claim is not that of this call any more.
 func (h *hold) check(ctx context.Context) error {
 	c, err := h.at.Claim(ctx)
 	if err == nil && (c == nil || !c.SameHolder(h.claim)) {
@@ -226,7 +226,7 @@ func (k *keeper) renew(ctx context.Context) error {
 	return errBusy
 }
 
-// checkLease returns an error unless the claim is that of this session for some time to
+// checkLease returns an error unless the claim is that of this call for some time to
 // come. A process that was stopped finds out so before it stores a chunk, without a
 // request if it was not.
 func (h *hold) checkLease(ctx context.Context) error {
@@ -272,14 +272,14 @@ func (k *keeper) end(ctx context.Context) *lineage.Claim {
 	return k.claim
 }
 
-// startRenewing renews the claim of the session until [session.stopRenewing] is called.
+// startRenewing renews the claim until [hold.stopRenewing] is called.
 func (h *hold) startRenewing(ctx context.Context) {
 	c := h.claim
 	h.stopRenewing(ctx) // of an earlier one
 	h.claim, h.keeper = c, h.keepRenewing(ctx, c)
 }
 
-// stopRenewing ends the renewals. After it, s.claim has the version that is stored.
+// stopRenewing ends the renewals. After it, h.claim has the version that is stored.
 func (h *hold) stopRenewing(ctx context.Context) {
 	if h.keeper != nil {
 		h.claim, h.keeper = h.keeper.end(ctx), nil

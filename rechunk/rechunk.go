@@ -181,7 +181,7 @@ func (s *session) stageMissing(ctx context.Context) error {
 }
 
 // concludeEarlier takes the steps that a process has not taken because it crashed after
-// it had published the array. If its request was this one, and moves planes, wasDone
+// it had published the array. If its request was this one, and moves planes, done
 // reports that nothing is left to do: to do it again would move other planes.
 func (s *session) concludeEarlier(ctx context.Context, old *snapshot.Array) (done bool, err error) {
 	if s.array.movesPlanes() {

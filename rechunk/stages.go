@@ -178,7 +178,7 @@ func (w *work) readsLittle(list [][]int64) bool {
 }
 
 // fill makes the scratch of all stages. It returns that of the last one, and leaves in
-// w.sources the versions that it was made from.
+// w.stock.sources the versions that it was made from.
 func (w *work) fill(ctx context.Context, plan *blocks.Plan) (*staging.Reading, error) {
 	levels, err := w.scratch(plan)
 	if err == nil {
@@ -227,7 +227,7 @@ func (w *work) complete(ctx context.Context, levels []*level, k int) (*staging.R
 	return nil, errAgain
 }
 
-// reading returns scratch to read from. w.sources has what it was made from.
+// reading returns scratch to read from. w.stock.sources has what it was made from.
 func (w *work) reading(l *level) *staging.Reading {
 	return &staging.Reading{Scratch: l.scratch, Sources: w.stock.sources, Objects: l.objects, Requests: w.requests(), Memory: w.opt.engine()}
 }
