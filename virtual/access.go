@@ -8,11 +8,8 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 
-	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
@@ -47,12 +44,6 @@ type sites struct {
 
 	opened openings
 	known  targets
-}
-
-// site is a folder with sources.
-type site struct {
-	store store.Store
-	path  store.Path
 }
 
 // newSites returns the sites of a manifest in a folder. location is that of the folder,
@@ -152,21 +143,6 @@ func (s *sites) check(p place) (place, error) {
 	return p, fmt.Errorf("%w: "+remedy.Allow+" %q if you trust the references", ErrNotAllowed, dir.String())
 }
 
-// options gives the place the options of the place that the reader has allowed.
-func (p *place) options(allowed place) error {
-	// A signed URL keeps its query. Other schemes have options there, such as an
-	// endpoint.
-	if p.scheme == "http" || p.scheme == "https" {
-		return nil
-	}
-	// They would begin options when the location is opened.
-	if p.scheme != "file" && strings.ContainsAny(p.path, "?#") {
-		return fmt.Errorf("%w: a key with ? or #", ErrNotAllowed)
-	}
-	p.query = allowed.query
-	return nil
-}
-
 // open returns the site of a folder. A reference leads to bytes as they are stored, and
 // never to what a manifest or other references show: these could go round in circles.
 func (s *sites) open(dir place) (site, error) {
@@ -216,66 +192,6 @@ func (s *sites) closeOpened() error {
 	return s.opened.close()
 }
 
-// gate is a lock whose callers give up when their context ends. Whoever holds it may wait
-// for a store.
-type gate chan struct{}
-
-func newGate() gate { return make(gate, 1) }
-
-// lock waits for the gate. It returns the error of the context without it.
-func (g gate) lock(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	select {
-	case g <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (g gate) unlock() { <-g }
-
-const (
-	// mostTaken is the default of [Collector.Memory]: 67 million references.
-	mostTaken = mostReferred * referenceBytes
-	// mostReferred is the number of references without the files that they lead to.
-	mostReferred = 1 << 26
-	// referenceBytes is the memory of a reference, and sourceBytes that of a source
-	// besides its location and its version.
-	referenceBytes = 20
-	sourceBytes    = 64
-)
-
-// room is how many bytes of memory references may still take. Manifests and documents of
-// arrays claim chunks without having bytes for them: one byte may stand for thousands.
-type room struct {
-	most int64
-	left atomic.Int64
-}
-
-// newRoom returns room for a number of bytes; 0 is mostTaken.
-func newRoom(most int64) *room {
-	if most <= 0 {
-		most = mostTaken
-	}
-	r := &room{most: most}
-	r.left.Store(most)
-	return r
-}
-
-// take takes n bytes of the room, or returns an [ErrLimit].
-func (r *room) take(n int64) error {
-	if r.left.Add(-n) < 0 {
-		return fmt.Errorf("%w: the references of all manifests and Zarr nodes among the files would take more than %s of memory; name the files that they lead to, or make several manifests", ErrLimit, quantity.Count(r.most, "bytes"))
-	}
-	return nil
-}
-
-// bytes returns the memory of a source.
-func (s *Source) bytes() int64 { return sourceBytes + int64(len(s.Location)+len(s.Version)) }
-
 // targets keeps where locations lead, because the chunks of a file are read one after the
 // other. Its zero value is empty.
 type targets struct {
@@ -317,4 +233,84 @@ func (t *targets) forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.of, t.last = nil, ""
+}
+
+// gate is a lock whose callers give up when their context ends. Whoever holds it may wait
+// for a store.
+type gate chan struct{}
+
+// lock waits for the gate. It returns the error of the context without it.
+func (g gate) lock(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case g <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (g gate) unlock() { <-g }
+
+func newGate() gate { return make(gate, 1) }
+
+// site is a folder with sources.
+type site struct {
+	store store.Store
+	path  store.Path
+}
+
+// openings are stores of folders that are opened once, when they are first needed.
+type openings struct {
+	mu sync.Mutex
+	of map[string]*opening // by the location of the folder
+}
+
+// site returns the store of a folder. An error is not kept: the context of another
+// caller may have ended.
+func (o *openings) site(ctx context.Context, location string, open func() (site, error)) (site, error) {
+	o.mu.Lock()
+	if o.of == nil {
+		o.of = map[string]*opening{}
+	}
+	x := o.of[location]
+	if x == nil {
+		x = &opening{gate: newGate()}
+		o.of[location] = x
+	}
+	o.mu.Unlock()
+	if err := x.gate.lock(ctx); err != nil {
+		return site{}, err
+	}
+	defer x.gate.unlock()
+	if x.done {
+		return x.at, nil
+	}
+	at, err := open()
+	if err == nil {
+		x.at, x.done = at, true
+	}
+	return at, err
+}
+
+// close closes the stores.
+func (o *openings) close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var errs []error
+	for _, x := range o.of {
+		errs = append(errs, store.Close(x.at.store))
+	}
+	clear(o.of)
+	return errors.Join(errs...)
+}
+
+// opening is a store that is opened once. Its gate is held while it is opened, so that
+// other folders need not wait for this one.
+type opening struct {
+	gate gate
+	done bool
+	at   site
 }

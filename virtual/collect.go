@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/store"
 )
@@ -198,14 +196,6 @@ func (c *Collector) each(ctx context.Context, j *Joined, known locations, files 
 	return err
 }
 
-// nameOf returns a file as the caller has named it, without secrets.
-func nameOf(file string) string {
-	if strings.Contains(file, "://") {
-		return driver.Redact(file)
-	}
-	return file
-}
-
 // bytesAhead is what [parallel.Prefetch] holds at once.
 const bytesAhead = 1 << 20
 
@@ -238,36 +228,6 @@ func (c *Collector) taken(p *Part) *Part {
 	m.Arrays = slices.DeleteFunc(slices.Clone(m.Arrays), func(a *Array) bool { return out(a.Path) })
 	taken.Manifest = &m
 	return &taken
-}
-
-// locations are those of sources. The chunks of a Zarr node are sources below it.
-type locations map[string]bool
-
-func (l locations) contains(location string) bool { return l[location] }
-
-// add adds a location, and the folders that it is in.
-func (l locations) add(location string) {
-	for !l[location] {
-		l[location] = true
-		i := strings.LastIndexByte(location, '/')
-		if i <= 0 || strings.HasSuffix(location[:i], "..") || strings.HasSuffix(location[:i], "/") {
-			return
-		}
-		location = location[:i]
-	}
-}
-
-// known returns the locations of the sources.
-func (j *Joined) known(ctx context.Context) (locations, error) {
-	known := locations{}
-	for n := range uint32(j.m.count()) {
-		s, err := j.m.source(ctx, n+1)
-		if err != nil {
-			return nil, err
-		}
-		known.add(s.Location)
-	}
-	return known, nil
 }
 
 // open scans a file, lists the chunks of a Zarr node, or takes the references of a
@@ -356,43 +316,6 @@ func (c *Collector) site(ctx context.Context, dir place) (site, error) {
 // Close closes the stores of the files.
 func (c *Collector) Close() error { return c.opened.close() }
 
-// collected opens the sources of a manifest that a collector makes: the files that it was
-// given, wherever they are, and others where references may lead.
-type collected struct {
-	ctx    context.Context // of the call that reads them
-	from   *Collector
-	others *sites
-}
-
-// collected returns the sources of a manifest that is stored at a path.
-func (c *Collector) collected(ctx context.Context, s store.Store, path store.Path) (*collected, error) {
-	above, name := c.folder.split()
-	others, err := newSites(ctx, s, path.Parent(), above.String(), name)
-	return &collected{ctx, c, others}, err
-}
-
-// of implements sources.
-func (o *collected) of(location string) (target, error) {
-	p, err := o.from.folder.join(location)
-	if err != nil {
-		return target{}, err
-	}
-	if !o.from.isGiven(&p) {
-		return o.others.of(location)
-	}
-	dir, name := p.split()
-	at, err := o.from.site(o.ctx, dir)
-	if err != nil {
-		return target{}, err
-	}
-	key, err := at.path.Key(name)
-	return target{at.store, key, p.scheme}, err
-}
-
-func (o *collected) shown(location string) string { return o.others.shown(location) }
-
-func (o *collected) close() error { return o.others.closeOpened() }
-
 // give notes that the caller of the collector has named a file. The caller has not named
 // the files that references in it lead to.
 func (c *Collector) give(p place) {
@@ -421,124 +344,83 @@ func (c *Collector) isGiven(p *place) bool {
 	}
 }
 
-// Extend returns a manifest that [Open] has opened as a hierarchy to which files are
-// added, as [Manifest.Join] says. location is that of the manifest. Blocks of references
-// that are stored stay where they are, but for the last one. Coordinates are read, and
-// are stored again as a whole.
+// Keep makes the collector store its scans in the folder of a manifest, and use those
+// that an interrupted collection has left there: a file that has not changed since is
+// not scanned again. A change shows by the size of the file and by its time or, in an
+// object store, by its version. Files without a known time or version, Zarr nodes and
+// manifests are always read again. Scans are stored every few seconds. Call
+// [Collector.Forget] after the manifest is stored.
 //
-// Set CopyPadded in [Manifest.Join] before, to copy the chunks that are in the way of
-// more files. That also copies those which an experiment has permitted until now.
-func Extend(ctx context.Context, m *Manifest, location string) (*Joined, error) {
-	how := m.Join
-	at, err := placeOf(location)
+// A file is scanned again if its stored scan cannot be read.
+func (c *Collector) Keep(ctx context.Context, s store.Store, path store.Path) error {
+	k := &scans{into: s, path: path, reading: newGate(), known: map[string]scanPlace{}, asked: map[string]bool{}, since: time.Now(), every: cmp.Or(c.keepAfter, keepEvery)}
+	dir, err := path.Join(scanFolder)
 	if err != nil {
-		return nil, err
-	}
-	above, name := at.split()
-	from, err := newSites(ctx, m.folder.store, m.folder.path.Parent(), above.String(), name)
-	if err != nil {
-		return nil, err
-	}
-	j, err := NewJoined(how)
-	if err != nil {
-		return nil, err
-	}
-	self := &Part{Name: "the manifest", Manifest: m}
-	self.readFrom(openerOf(newStore(m, from)))
-	j.m, j.first, j.parts = m, self.Name, 1
-	m.Join = j.join
-	for _, a := range m.Arrays {
-		n := &joined{Array: a, along: -1, last: self.Name}
-		if how.Concat+how.Stack != "" {
-			n.along = axisOf(a.Document, how.Concat+how.Stack)
-		}
-		if err := j.resume(ctx, self, n); err != nil {
-			return nil, fmt.Errorf("%s: %w", a.Path, err)
-		}
-		j.arrays[a.Path] = n
-	}
-	if !how.merges() && !slices.ContainsFunc(m.Arrays, func(a *Array) bool { return j.arrays[a.Path].along >= 0 }) {
-		return nil, fmt.Errorf("%w: no array has the dimension %q", ErrMismatch, how.Concat+how.Stack)
-	}
-	return j, nil
-}
-
-// resume makes an array of a stored manifest ready to grow.
-func (j *Joined) resume(ctx context.Context, self *Part, n *joined) error {
-	keep := n.along >= 0 && n.values || n.along < 0 && compared(n.Array)
-	if err := j.learn(ctx, self, n, keep); err != nil || keep || n.along < 0 {
 		return err
 	}
-	axis := n.Grid.Axis(n.along)
-	n.axes = []grid.Axis{axis}
-	stays := int64(0) // number of references that need not be read
-	switch {
-	case n.cutsAll(j.join): // all chunks with padding are copied
-	case n.Axis != n.along: // their order has to change
-	case isPadded(axis): // that of the last chunks may be cut off
-		stays = firstNumber(n.blocks) - n.plane()
-	default:
-		return nil
+	for e, err := range store.List(ctx, s, dir, store.Flat) {
+		// Kept scans only save time, so a store that cannot list is no error.
+		if errors.Is(err, store.ErrUnsupported) || errors.Is(err, fs.ErrNotExist) {
+			break // nothing can be found
+		}
+		if err != nil {
+			return err
+		}
+		if !e.Dir && isID(e.Name) {
+			if err := k.learn(ctx, e.Name); err != nil {
+				return err
+			}
+		}
 	}
-	if err := j.m.load(ctx, n.Array, stays); err != nil {
-		return err
-	}
-	*n.Array = *n.ordered(n.along)
-	if n.cutsAll(j.join) {
-		return n.cutAll(ctx)
-	}
+	c.scans = k
 	return nil
 }
 
-// openings are stores of folders that are opened once, when they are first needed.
-type openings struct {
-	mu sync.Mutex
-	of map[string]*opening // by the location of the folder
-}
-
-// opening is a store that is opened once. Its gate is held while it is opened, so that
-// other folders need not wait for this one.
-type opening struct {
-	gate gate
-	done bool
-	at   site
-}
-
-// site returns the store of a folder. An error is not kept: the context of another
-// caller may have ended.
-func (o *openings) site(ctx context.Context, location string, open func() (site, error)) (site, error) {
-	o.mu.Lock()
-	if o.of == nil {
-		o.of = map[string]*opening{}
+// Forget deletes the scans that the collector has stored ([Collector.Keep]), after the
+// manifest is stored. Scans of other collections stay, unless the manifest has all of
+// their files.
+func (c *Collector) Forget(ctx context.Context) error {
+	if c.scans == nil {
+		return nil
 	}
-	x := o.of[location]
-	if x == nil {
-		x = &opening{gate: newGate()}
-		o.of[location] = x
+	k := c.scans
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	names := k.own
+	for _, f := range k.found {
+		// All files of the other collection are in the manifest, so it has nothing to
+		// resume.
+		if !slices.ContainsFunc(f.sources, func(s Source) bool { return !k.in.contains(s.Location) }) {
+			names = append(names, f.name)
+		}
 	}
-	o.mu.Unlock()
-	if err := x.gate.lock(ctx); err != nil {
-		return site{}, err
-	}
-	defer x.gate.unlock()
-	if x.done {
-		return x.at, nil
-	}
-	at, err := open()
-	if err == nil {
-		x.at, x.done = at, true
-	}
-	return at, err
-}
-
-// close closes the stores.
-func (o *openings) close() error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	var errs []error
-	for _, x := range o.of {
-		errs = append(errs, store.Close(x.at.store))
+	for _, name := range names {
+		key, err := k.path.Key(scanFolder + "/" + name)
+		if err == nil {
+			_, err = store.Write(ctx, k.into, store.Delete(key), store.Sync)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
 	}
-	clear(o.of)
+	k.own, k.found, k.known = nil, nil, map[string]scanPlace{}
 	return errors.Join(errs...)
+}
+
+// Kept returns the number of files of the collection whose scans are stored, so that they
+// need not be scanned again if it is repeated.
+func (c *Collector) Kept() (n int) {
+	if c.scans == nil {
+		return 0
+	}
+	k := c.scans
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for location := range k.known {
+		if k.asked[location] {
+			n++
+		}
+	}
+	return n
 }

@@ -5,24 +5,20 @@ package virtual
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"errors"
 	"fmt"
-	"iter"
+	"math"
 	"slices"
 	"strings"
 
-	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
-	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/remedy"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/selection"
 )
 
 // alike checks that an array fits the one that is there already, except along an axis.
@@ -104,14 +100,6 @@ func (j *Joined) meaning(p *Part, old *joined, a *Array) (leave func(), err erro
 			j.note("%s: attributes differ between %s and %s, and are left out: %s", a.Path, old.last, p.Name, someOf(others))
 		}
 	}, err
-}
-
-// extent returns the length of the axis along which the array grows, so far.
-func (n *joined) extent() (length int64) {
-	for _, axis := range n.axes {
-		length += axis.Extent()
-	}
-	return length
 }
 
 // sameGroups checks that groups of the part do not say otherwise what elements mean, as
@@ -260,100 +248,11 @@ func sameEdges(a, b grid.Axis) bool {
 	return a.Equal(b) || regular && also && x == y
 }
 
-func sameName(a, b *string) bool {
-	return a == nil && b == nil || a != nil && b != nil && *a == *b
-}
-
-func namesOf(doc *metadata.Array) []string {
-	names := make([]string, len(doc.DimensionNames))
-	for i, n := range doc.DimensionNames {
-		if n != nil {
-			names[i] = *n
-		}
-	}
-	return names
-}
-
 func codecNames(doc *metadata.Array) (names []string) {
 	for _, c := range doc.Codecs {
 		names = append(names, fmt.Sprintf("%s%s", c.Name, c.Configuration))
 	}
 	return names
-}
-
-func axisText(a *Array, i int) string {
-	if names := namesOf(a.Document); i < len(names) && names[i] != "" {
-		return fmt.Sprintf("%d (%s)", i, names[i])
-	}
-	return fmt.Sprint(i)
-}
-
-// digestBytes is how many bytes of elements are read at once for a digest, unless a chunk
-// has more.
-const digestBytes = 64 << 20
-
-// digest returns a hash of all elements of an array of a part, which it reads piece by
-// piece. Arrays with the same chunks have the same digest if and only if their elements
-// are equal.
-func (p *Part) digest(ctx context.Context, path string) ([]byte, error) {
-	if p.array == nil {
-		return nil, errors.New("its elements cannot be read")
-	}
-	a, err := p.array(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	sum, buffer := sha256.New(), []byte(nil)
-	for box := range boxesOf(a.Grid(), widthOf(a.Type()), digestBytes) {
-		if buffer, err = elementsIn(ctx, a, box, buffer[:0]); err != nil {
-			return nil, err
-		}
-		sum.Write(buffer)
-	}
-	return sum.Sum(nil), nil
-}
-
-// boxesOf yields boxes that cover an array, in the order of their first elements. Each
-// consists of whole chunks, and has at most so many bytes unless it is one chunk.
-func boxesOf(g *grid.Grid, width, most int64) iter.Seq[selection.Box] {
-	shape, count := g.Shape(), g.Chunks()
-	split := 0 // the boxes have one chunk along the axes before this one, and all of the others
-	// Boxes of whole rows are read by fewer requests than single chunks.
-	for split < len(shape) && !fitsIn(g, width, split, most) {
-		split++
-	}
-	return func(yield func(selection.Box) bool) {
-		if slices.Contains(shape, 0) {
-			return
-		}
-		boxes, _ := checked.Product(count[:split]...)
-		index := make([]int64, len(count))
-		for k := range boxes {
-			indexOf(k, count[:split], 0, index[:split])
-			cell, _ := g.Chunk(index) // it is in the grid
-			length := slices.Clone(shape)
-			copy(length, cell.Logical[:split])
-			if !yield(boxOf(cell.Start, length)) {
-				return
-			}
-		}
-	}
-}
-
-// fitsIn reports whether boxes with one chunk along the first axes, and with all elements
-// along the others, have at most so many bytes.
-func fitsIn(g *grid.Grid, width int64, first int, most int64) bool {
-	n := width
-	for i, extent := range g.Shape() {
-		if axis := g.Axis(i); i < first {
-			extent = axis.Longest(grid.Interval{Stop: axis.Chunks()})
-		}
-		var ok bool
-		if n, ok = checked.Mul(n, extent); !ok || n > most {
-			return false
-		}
-	}
-	return true
 }
 
 // repeats checks that a large array of a part is the one that is there already, if the
@@ -391,17 +290,51 @@ func (j *Joined) uncompared(p *Part, old *joined, a *Array, why error) error {
 	return nil
 }
 
-// elementsIn appends the elements of a part of an array, in host byte order. Texts have
-// their lengths before them.
-func elementsIn(ctx context.Context, a *zarr.Array, sel selection.Box, dst []byte) ([]byte, error) {
-	if a.Type().Variable() {
-		b, err := zarr.Read[string](ctx, a, sel)
-		return appendTexts(dst, b.Data), err
+// The attributes that say where a GeoTIFF image lies (OGC 19-008r4, 7.4): the point of
+// the raster i, j, k is at x, y, z of the model, and pixels have a size.
+const (
+	tiepoint   = "ModelTiepoint"
+	pixelScale = "ModelPixelScale"
+)
+
+// continues reports whether an image begins where another one ends, which has n pixels
+// along an axis named y or x. Then the tie point of the other one holds for both.
+func continues(s, o cf.Statements, axis string, n int64) bool {
+	was, is := numbersIn(s[tiepoint]), numbersIn(o[tiepoint])
+	scale := numbersIn(s[pixelScale])
+	if len(was) != 6 || len(is) != 6 || len(scale) != 3 || !slices.Equal(scale, numbersIn(o[pixelScale])) {
+		return false
 	}
-	n := int64(a.Type().Size())
-	for _, x := range sel {
-		n *= x[1] - x[0]
+	x, y := origin(was, scale)
+	switch axis {
+	case "x":
+		x += float64(n) * scale[0]
+	case "y": // rows go down, against the axis of the model
+		y -= float64(n) * scale[1]
+	default:
+		return false
 	}
-	dst = slices.Grow(dst, int(n))[:len(dst)+int(n)]
-	return dst, a.ReadBytes(ctx, sel, dst[len(dst)-int(n):])
+	atX, atY := origin(is, scale)
+	const part = 1e-3 // of a pixel: positions are rounded
+	return math.Abs(atX-x) <= part*math.Abs(scale[0]) && math.Abs(atY-y) <= part*math.Abs(scale[1])
+}
+
+// origin returns where the first corner of an image is.
+func origin(tie, scale []float64) (x, y float64) {
+	return tie[3] - tie[0]*scale[0], tie[4] + tie[1]*scale[1]
+}
+
+// numbersIn returns a list of numbers, nil if it is none.
+func numbersIn(v strictjson.Value) (list []float64) {
+	if v.Kind() != strictjson.Array {
+		return nil
+	}
+	for _, e := range v.Elements() {
+		x, err := e.Float64()
+		if err != nil {
+			return nil
+		}
+		list = append(list, x)
+	}
+	return list
 }

@@ -4,12 +4,21 @@ package virtual
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
+	"iter"
+	"slices"
 	"sync"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/remedy"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual/scan"
 )
@@ -37,52 +46,6 @@ type Part struct {
 	shown  *view
 	read   map[string][]byte // what Values has returned, if it is remembered
 	closer func() error
-}
-
-// remember makes the part remember the values that are read of it.
-func (p *Part) remember() {
-	p.read = map[string][]byte{}
-	read := p.Values
-	p.Values = func(ctx context.Context, path string) ([]byte, error) {
-		values, ok := p.read[path]
-		if ok {
-			return values, nil
-		}
-		values, err := read(ctx, path)
-		if err == nil {
-			p.read[path] = values
-		}
-		return values, err
-	}
-}
-
-// mostAhead bounds the values in bytes of an array that are read before the part is
-// added.
-const mostAhead = 1 << 20
-
-// readAhead reads the values that joining the part will need: files are added one by one,
-// but read at the same time. Errors are dropped, because the next reader of the values
-// gets them again.
-func (p *Part) readAhead(ctx context.Context, how Join) {
-	p.remember()
-	for _, a := range p.Manifest.Arrays {
-		// Large arrays are read when they are compared: many files at once would hold
-		// too much.
-		if _, small := sizeOf(a, mostAhead); small && how.reads(a, p.Manifest) {
-			_, _ = p.Values(ctx, a.Path)
-		}
-	}
-}
-
-// reads reports whether joining a part reads the values of an array of it.
-func (j Join) reads(a *Array, of *Manifest) bool {
-	switch {
-	case j.Stack != "" && !isCoordinate(a):
-		return false
-	case j.Concat != "" && axisOf(a.Document, j.Concat) >= 0:
-		return keepsValues(a, j.Concat, of)
-	}
-	return compared(a)
 }
 
 // openPart scans the file at a key of a store. location is how the manifest will name it,
@@ -178,4 +141,142 @@ func (s *scanned) Get(_ context.Context, _ store.Key, q store.Request, dst []byt
 		return nil, store.Info{}, err
 	}
 	return out, s.file.Info(), nil
+}
+
+// readFrom makes a function the one that opens the arrays of a part to read them.
+func (p *Part) readFrom(open func(ctx context.Context, path string) (*zarr.Array, error)) {
+	p.array = open
+	p.Values = func(ctx context.Context, path string) ([]byte, error) {
+		a, err := open(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		return readAll(ctx, a)
+	}
+}
+
+// readAll returns all elements of an array, in host byte order. Texts have their lengths
+// before them.
+func readAll(ctx context.Context, a *zarr.Array) ([]byte, error) {
+	if a.Type().Variable() {
+		b, err := zarr.Read[string](ctx, a, nil)
+		return appendTexts(nil, b.Data), err
+	}
+	n, ok := checked.Product(append(a.Shape(), int64(a.Type().Size()))...)
+	if !ok || n > mostValues {
+		return nil, fmt.Errorf("%w: the array %s of shape %v", ErrLimit, a.Path(), a.Shape())
+	}
+	values := make([]byte, n)
+	return values, a.ReadBytes(ctx, nil, values)
+}
+
+// appendTexts appends texts with their lengths before them.
+func appendTexts(dst []byte, texts []string) []byte {
+	for _, text := range texts {
+		dst = append(binary.AppendUvarint(dst, uint64(len(text))), text...)
+	}
+	return dst
+}
+
+// mostValues bounds the values of a coordinate in bytes.
+const mostValues = 1 << 30
+
+// digest returns a hash of all elements of an array of a part, which it reads piece by
+// piece. Arrays with the same chunks have the same digest if and only if their elements
+// are equal.
+func (p *Part) digest(ctx context.Context, path string) ([]byte, error) {
+	if p.array == nil {
+		return nil, errors.New("its elements cannot be read")
+	}
+	a, err := p.array(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	sum, buffer := sha256.New(), []byte(nil)
+	for box := range boxesOf(a.Grid(), widthOf(a.Type()), digestBytes) {
+		if buffer, err = elementsIn(ctx, a, box, buffer[:0]); err != nil {
+			return nil, err
+		}
+		sum.Write(buffer)
+	}
+	return sum.Sum(nil), nil
+}
+
+// digestBytes is how many bytes of elements are read at once for a digest, unless a chunk
+// has more.
+const digestBytes = 64 << 20
+
+// boxesOf yields boxes that cover an array, in the order of their first elements. Each
+// consists of whole chunks, and has at most so many bytes unless it is one chunk.
+func boxesOf(g *grid.Grid, width, most int64) iter.Seq[selection.Box] {
+	shape, count := g.Shape(), g.Chunks()
+	split := 0 // the boxes have one chunk along the axes before this one, and all of the others
+	// Boxes of whole rows are read by fewer requests than single chunks.
+	for split < len(shape) && !fitsIn(g, width, split, most) {
+		split++
+	}
+	return func(yield func(selection.Box) bool) {
+		if slices.Contains(shape, 0) {
+			return
+		}
+		boxes, _ := checked.Product(count[:split]...)
+		index := make([]int64, len(count))
+		for k := range boxes {
+			indexOf(k, count[:split], 0, index[:split])
+			cell, _ := g.Chunk(index) // it is in the grid
+			length := slices.Clone(shape)
+			copy(length, cell.Logical[:split])
+			if !yield(boxOf(cell.Start, length)) {
+				return
+			}
+		}
+	}
+}
+
+// fitsIn reports whether boxes with one chunk along the first axes, and with all elements
+// along the others, have at most so many bytes.
+func fitsIn(g *grid.Grid, width int64, first int, most int64) bool {
+	n := width
+	for i, extent := range g.Shape() {
+		if axis := g.Axis(i); i < first {
+			extent = axis.Longest(grid.Interval{Stop: axis.Chunks()})
+		}
+		var ok bool
+		if n, ok = checked.Mul(n, extent); !ok || n > most {
+			return false
+		}
+	}
+	return true
+}
+
+// elementsIn appends the elements of a part of an array, in host byte order. Texts have
+// their lengths before them.
+func elementsIn(ctx context.Context, a *zarr.Array, sel selection.Box, dst []byte) ([]byte, error) {
+	if a.Type().Variable() {
+		b, err := zarr.Read[string](ctx, a, sel)
+		return appendTexts(dst, b.Data), err
+	}
+	n := int64(a.Type().Size())
+	for _, x := range sel {
+		n *= x[1] - x[0]
+	}
+	dst = slices.Grow(dst, int(n))[:len(dst)+int(n)]
+	return dst, a.ReadBytes(ctx, sel, dst[len(dst)-int(n):])
+}
+
+// widthOf returns the bytes of an element. A text counts as 64.
+func widthOf(t dtype.Type) int64 {
+	if t.Variable() {
+		return 64
+	}
+	return int64(t.Size())
+}
+
+// boxOf selects a box of an array.
+func boxOf(start, shape []int64) selection.Box {
+	box := make(selection.Box, len(start))
+	for i := range box {
+		box[i] = [2]int64{start[i], start[i] + shape[i]}
+	}
+	return box
 }
