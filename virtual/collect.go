@@ -353,7 +353,7 @@ func (c *Collector) isGiven(p *place) bool {
 //
 // A file is scanned again if its stored scan cannot be read.
 func (c *Collector) Keep(ctx context.Context, s store.Store, path store.Path) error {
-	k := &scans{into: s, path: path, reading: newGate(), known: map[string]scanPlace{}, asked: map[string]bool{}, since: time.Now(), every: cmp.Or(c.keepAfter, keepEvery)}
+	k := &scans{into: s, path: path, reading: newGate(), recent: cache[string, [][]byte]{most: recentScans, each: 1}, known: map[string]scanPlace{}, asked: map[string]bool{}, since: time.Now(), every: cmp.Or(c.keepAfter, keepEvery)}
 	dir, err := path.Join(scanFolder)
 	if err != nil {
 		return err

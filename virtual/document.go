@@ -85,7 +85,7 @@ func parse(data []byte) (*Manifest, error) {
 		return nil, scan.Unsupportedf("a manifest of version %d; this program knows version %d", d.Version, version)
 	}
 	m := &Manifest{Join: Join{Concat: d.Concat, Stack: d.Stack, Padded: d.Padded, CopyPadded: d.Copied}, sourceBlocks: d.Sources}
-	m.folder = &folder{kept: map[use]*decoded{}, superseded: d.Superseded, blocks: map[string]bool{}, values: map[string][]piece{}}
+	m.folder = &folder{kept: cache[use, any]{most: mostDecoded, each: 1}, superseded: d.Superseded, blocks: map[string]bool{}, values: map[string][]piece{}}
 	m.folder.note(d.Sources)
 	if m.sourceBlocks == nil {
 		m.sourceBlocks = []piece{}

@@ -3,7 +3,6 @@
 package virtual
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -13,7 +12,6 @@ import (
 	"path"
 	"sort"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"varve.dev/zarr/internal/quantity"
@@ -57,13 +55,10 @@ type folder struct {
 	blocks     map[string]bool    // the keys of the blocks, as the document names them
 	values     map[string][]piece // the references of arrays with values, by their path
 
-	mu   sync.Mutex
-	kept map[use]*decoded
-	turn int64 // counts uses
-
+	kept cache[use, any] // the decoded blocks that were used last
 	// The blocks that were used last: the next chunk is most often in the same ones.
-	lastReferences atomic.Pointer[referencesOfPiece]
-	lastSources    atomic.Pointer[sourcesOfPiece]
+	lastReferences atomic.Pointer[block[references]]
+	lastSources    atomic.Pointer[block[[]Source]]
 }
 
 // piece is a block of a stored manifest: consecutive references of an array, or
@@ -120,14 +115,10 @@ func find(blocks []piece, n int64) (piece, bool) {
 	return blocks[i], true
 }
 
-type referencesOfPiece struct {
+// block is a piece and what was decoded of it.
+type block[T any] struct {
 	piece
-	refs references
-}
-
-type sourcesOfPiece struct {
-	piece
-	sources []Source
+	content T
 }
 
 // note notes the keys of blocks that the document names.
@@ -143,51 +134,14 @@ type use struct {
 	sources bool
 }
 
-// decoded is a block in memory. Its gate is held while it is read.
-type decoded struct {
-	gate    gate
-	used    int64 // under the lock of the folder
-	refs    references
-	sources []Source
-	done    bool
-}
-
 // mostDecoded bounds the blocks in memory: 340 MB of references.
 const mostDecoded = 256
 
-// block returns a block, and drops the one that was not used for longest.
-func (f *folder) block(p use) *decoded {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	d := f.kept[p]
-	if d == nil {
-		if len(f.kept) >= mostDecoded {
-			f.drop()
-		}
-		d = &decoded{gate: newGate()}
-		f.kept[p] = d
-	}
-	f.turn++
-	d.used = f.turn
-	return d
-}
-
-func (f *folder) drop() {
-	var oldest use
-	least := f.turn + 1
-	for p, d := range f.kept {
-		if d.used < least {
-			oldest, least = p, d.used
-		}
-	}
-	delete(f.kept, oldest)
-}
-
-// read returns the bytes of a block.
-func (f *folder) read(ctx context.Context, p piece) ([]byte, error) {
+// read returns the key and the bytes of a block.
+func (f *folder) read(ctx context.Context, p piece) (store.Key, []byte, error) {
 	key, err := f.path.Key(p.Key)
 	if err != nil {
-		return nil, err
+		return key, nil, err
 	}
 	data, _, err := f.store.Get(ctx, key, store.Request{Range: store.Span(p.Offset, p.Length)}, nil)
 	if errors.Is(err, fs.ErrNotExist) { // no chunk may seem to be missing
@@ -197,65 +151,42 @@ func (f *folder) read(ctx context.Context, p piece) ([]byte, error) {
 		err = scan.Corruptf("it has %s at %d, want %d", quantity.Count(len(data), "bytes"), p.Offset, p.Length)
 	}
 	if err != nil {
-		return nil, damaged(key, err)
+		err = damaged(key, err)
 	}
-	return data, nil
+	return key, data, err
 }
 
 // references returns the decoded references of a block.
 func (f *folder) references(ctx context.Context, p piece) (references, error) {
-	if last := f.lastReferences.Load(); last != nil && last.piece == p {
-		return last.refs, nil
-	}
-	d := f.block(use{p, false})
-	if err := d.gate.lock(ctx); err != nil {
-		return references{}, err
-	}
-	defer d.gate.unlock()
-	if d.done {
-		f.lastReferences.Store(&referencesOfPiece{p, d.refs})
-		return d.refs, nil
-	}
-	data, err := f.read(ctx, p)
-	if err != nil {
-		return references{}, err
-	}
-	if d.refs, err = parseBlock(data, int(p.Count)); err != nil {
-		return references{}, f.damaged(p, err)
-	}
-	d.done = true
-	return d.refs, nil
+	return decoded(ctx, f, use{p, false}, &f.lastReferences, parseBlock)
 }
 
 // sources returns the decoded sources of a block.
 func (f *folder) sources(ctx context.Context, p piece) ([]Source, error) {
-	if last := f.lastSources.Load(); last != nil && last.piece == p {
-		return last.sources, nil
-	}
-	d := f.block(use{p, true})
-	if err := d.gate.lock(ctx); err != nil {
-		return nil, err
-	}
-	defer d.gate.unlock()
-	if d.done {
-		f.lastSources.Store(&sourcesOfPiece{p, d.sources})
-		return d.sources, nil
-	}
-	data, err := f.read(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	if d.sources, err = parseSources(data, int(p.Count)); err != nil {
-		return nil, f.damaged(p, err)
-	}
-	d.done = true
-	return d.sources, nil
+	return decoded(ctx, f, use{p, true}, &f.lastSources, parseSources)
 }
 
-// damaged returns an error about a block, with what to do about it.
-func (f *folder) damaged(p piece, err error) error {
-	key, keyErr := f.path.Key(p.Key)
-	return cmp.Or(keyErr, damaged(key, err))
+// decoded returns what parse makes of a block.
+func decoded[T any](ctx context.Context, f *folder, p use, last *atomic.Pointer[block[T]], parse func([]byte, int) (T, error)) (none T, err error) {
+	if last := last.Load(); last != nil && last.piece == p.piece {
+		return last.content, nil
+	}
+	content, err := f.kept.get(ctx, p, func() (any, int64, error) {
+		key, data, err := f.read(ctx, p.piece)
+		if err != nil {
+			return nil, 0, err
+		}
+		content, err := parse(data, int(p.Count))
+		if err != nil {
+			return nil, 0, damaged(key, err)
+		}
+		return content, 0, nil
+	})
+	if err != nil {
+		return none, err
+	}
+	last.Store(&block[T]{p.piece, content.(T)})
+	return content.(T), nil
 }
 
 // own returns the key of a source that is a value of the folder.

@@ -11,7 +11,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/kerchunk"
@@ -135,7 +134,7 @@ type recordFolder struct {
 	path   store.Path
 	folder *kerchunk.Folder
 	arrays map[string]*recordArray
-	kept   recordCache
+	kept   cache[recordFile, *kerchunk.Records]
 }
 
 // recordArray is an array with references.
@@ -158,7 +157,7 @@ func newRecordFolder(ctx context.Context, s store.Store, path store.Path) (*reco
 	if err != nil {
 		return nil, err
 	}
-	r := &recordFolder{store: s, path: path, arrays: map[string]*recordArray{}}
+	r := &recordFolder{store: s, path: path, arrays: map[string]*recordArray{}, kept: newRecordCache()}
 	r.folder, err = kerchunk.ParseFolder(text, kerchunk.Limits{Document: mostDocument})
 	// Format 2 has consolidated metadata under the same name, so the folder may be an
 	// ordinary hierarchy.
@@ -268,9 +267,12 @@ func (r *recordFolder) at(ctx context.Context, a *recordArray, number int64) (fo
 
 // records returns the records of an array in the file k, or nil if there is no such file.
 func (r *recordFolder) records(ctx context.Context, a *recordArray, k int64) (*kerchunk.Records, error) {
-	return r.kept.get(recordFile{a.path, k}, func() (*kerchunk.Records, error) {
+	return r.kept.get(ctx, recordFile{a.path, k}, func() (*kerchunk.Records, int64, error) {
 		records, _, err := r.read(ctx, a, k)
-		return records, err
+		if records == nil {
+			return nil, 0, err
+		}
+		return records, records.Bytes(), err
 	})
 }
 
@@ -423,28 +425,16 @@ func countRecords(r *kerchunk.Records) (n int64) {
 // mostUnlisted bounds the files of an array that are tried one by one.
 const mostUnlisted = 1 << 14
 
-// recordCache keeps the records of the files that were used last. Its zero value is
-// empty.
-type recordCache struct {
-	mu    sync.Mutex
-	kept  map[recordFile]*keptRecords
-	bytes int64 // of all
-	turn  int64 // counts uses
+// newRecordCache returns an empty cache of files of records. A file that is not there is
+// kept as nil.
+func newRecordCache() cache[recordFile, *kerchunk.Records] {
+	return cache[recordFile, *kerchunk.Records]{most: mostRecordBytes, each: fileBytes}
 }
 
 // recordFile is a file of records.
 type recordFile struct {
 	array  string
 	number int64
-}
-
-// keptRecords are the records of a file. The lock is held while the file is read.
-type keptRecords struct {
-	mu      sync.Mutex
-	records *kerchunk.Records // nil if there is no file
-	done    bool
-	used    int64 // under the lock of the cache, as is bytes
-	bytes   int64
 }
 
 const (
@@ -454,68 +444,3 @@ const (
 	// are known not to be there.
 	fileBytes = 16 << 10
 )
-
-// get returns the records of a file, which read reads unless they are kept.
-func (c *recordCache) get(f recordFile, read func() (*kerchunk.Records, error)) (*kerchunk.Records, error) {
-	x := c.entry(f)
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.done {
-		return x.records, nil
-	}
-	records, err := read()
-	if err != nil {
-		return nil, err
-	}
-	x.records, x.done = records, true
-	if records != nil {
-		c.account(f, x, records.Bytes())
-	}
-	return records, nil
-}
-
-// entry returns the entry of a file.
-func (c *recordCache) entry(f recordFile) *keptRecords {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.kept == nil {
-		c.kept = map[recordFile]*keptRecords{}
-	}
-	c.turn++
-	x := c.kept[f]
-	if x == nil {
-		x = &keptRecords{bytes: fileBytes, used: c.turn}
-		c.kept[f] = x
-		c.bytes += x.bytes
-		c.shrink(x)
-	}
-	x.used = c.turn
-	return x
-}
-
-// account adds the memory of records that were read, unless they were dropped meanwhile.
-func (c *recordCache) account(f recordFile, x *keptRecords, n int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.kept[f] != x {
-		return
-	}
-	x.bytes += n
-	c.bytes += n
-	c.shrink(x)
-}
-
-// shrink drops the entries that were not used for longest, but not x.
-func (c *recordCache) shrink(x *keptRecords) {
-	for c.bytes > mostRecordBytes && len(c.kept) > 1 {
-		var oldest recordFile
-		least := c.turn + 1
-		for f, y := range c.kept {
-			if y != x && y.used < least {
-				oldest, least = f, y.used
-			}
-		}
-		c.bytes -= c.kept[oldest].bytes
-		delete(c.kept, oldest)
-	}
-}

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -34,8 +33,8 @@ type scans struct {
 	into store.Store
 	path store.Path
 
-	reading gate        // held while a value is read
-	recent  []scanLines // decoded values, the last one used last
+	reading gate                    // held while a value is read
+	recent  cache[string, [][]byte] // the lines of the values that were used last
 
 	mu      sync.Mutex
 	known   map[string]scanPlace // by the location of the file
@@ -70,12 +69,6 @@ type scanPlace struct {
 	source Source
 	name   string // of the value
 	line   int
-}
-
-// scanLines is a decoded value.
-type scanLines struct {
-	name  string
-	lines [][]byte
 }
 
 const (
@@ -187,19 +180,10 @@ func (k *scans) decoded(ctx context.Context, name string) ([][]byte, error) {
 		return nil, err
 	}
 	defer k.reading.unlock()
-	for i, r := range k.recent {
-		if r.name == name {
-			// Files are asked for in their order, so the last value used is needed next.
-			k.recent = append(slices.Delete(k.recent, i, i+1), r)
-			return r.lines, nil
-		}
-	}
-	lines, err := k.read(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	k.recent = append(k.recent[max(0, len(k.recent)+1-recentScans):], scanLines{name, lines})
-	return lines, nil
+	return k.recent.get(ctx, name, func() ([][]byte, int64, error) {
+		lines, err := k.read(ctx, name)
+		return lines, 0, err
+	})
 }
 
 // add keeps a part that was scanned.
