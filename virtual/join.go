@@ -83,6 +83,7 @@ func (j *Joined) plan(ctx context.Context, p *Part) ([]func(base uint32), error)
 	}
 	for _, a := range p.Manifest.Arrays {
 		old := j.arrays[a.Path]
+		f := &fit{j.join, &j.notes, p, old, a}
 		var add func(base uint32)
 		var err error
 		switch {
@@ -92,9 +93,9 @@ func (j *Joined) plan(ctx context.Context, p *Part) ([]func(base uint32), error)
 		case old == nil:
 			add, err = j.begin(ctx, p, a)
 		case old.along < 0:
-			add, err = j.same(ctx, p, old, a)
+			add, err = f.same(ctx)
 		default:
-			add, err = j.extend(ctx, p, old, a)
+			add, err = j.extend(ctx, f)
 		}
 		if err != nil {
 			return nil, err
@@ -149,7 +150,7 @@ func (j *Joined) begin(ctx context.Context, p *Part, a *Array) (func(base uint32
 	}
 	return func(base uint32) {
 		if n.unread != nil {
-			j.note("%s: it is in the manifest, but its values in %s cannot be read: %v", a.Path, p.Name, n.unread)
+			j.notes.add("%s: it is in the manifest, but its values in %s cannot be read: %v", a.Path, p.Name, n.unread)
 		}
 		n.Array = n.moved(base)
 		j.arrays[a.Path] = n
@@ -177,48 +178,51 @@ func (j *Joined) learn(ctx context.Context, p *Part, n *joined, keep bool) (err 
 }
 
 // same checks that an array that does not grow is the one that is there already.
-func (j *Joined) same(ctx context.Context, p *Part, old *joined, a *Array) (func(base uint32), error) {
-	leave, err := j.alike(p, old, a, -1)
+func (f *fit) same(ctx context.Context) (func(base uint32), error) {
+	old, a := f.old, f.a
+	leave, err := f.alike(-1)
 	if err != nil {
 		return nil, err
 	}
 	add := func(uint32) { leave() }
 	if old.coord == nil || !compared(a) {
-		return add, j.repeats(ctx, p, old, a)
+		return add, f.repeats(ctx)
 	}
-	c, err := readCoordinate(ctx, p, a)
+	c, err := readCoordinate(ctx, f.part, a)
 	if undecodable(err) {
-		return add, j.uncompared(p, old, a, err)
+		return add, f.uncompared(err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s: %w", p.Name, a.Path, err)
+		return nil, f.failed(err)
 	}
 	values, err := old.coord.converted(c)
 	if err != nil {
-		return nil, mismatch(p.Name, a.Path, "%v", err)
+		return nil, f.mismatch("%v", err)
 	}
 	if !old.coord.isEqual(values) {
-		return nil, mismatch(p.Name, a.Path, "its values differ from those in %s, and it does not have the dimension of the files: leave it out ("+remedy.Without+"), or join files that agree", old.last)
+		return nil, f.mismatch("its values differ from those in %s, and it does not have the dimension of the files: leave it out ("+remedy.Without+"), or join files that agree", old.last)
 	}
 	return add, nil
 }
 
 // extend adds an array behind the one that is there already.
-func (j *Joined) extend(ctx context.Context, p *Part, old *joined, a *Array) (func(base uint32), error) {
-	var err error
+func (j *Joined) extend(ctx context.Context, f *fit) (func(base uint32), error) {
 	if j.join.Stack != "" {
-		if a, err = stacked(a, j.join.Stack); err != nil {
-			return nil, mismatch(p.Name, a.Path, "%v", err)
+		s, err := stacked(f.a, j.join.Stack)
+		if err != nil {
+			return nil, f.mismatch("%v", err)
 		}
+		f.a = s
 	}
-	leave, err := j.alike(p, old, a, old.along)
+	p, old, a := f.part, f.old, f.a
+	leave, err := f.alike(old.along)
 	if err != nil {
 		return nil, err
 	}
 	if old.coord != nil {
 		c, err := readCoordinate(ctx, p, a)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", p.Name, a.Path, err)
+			return nil, f.failed(err)
 		}
 		values, err := old.coord.converted(c)
 		// The units differ, so the numbers were converted. Bounds count in the same
@@ -227,12 +231,12 @@ func (j *Joined) extend(ctx context.Context, p *Part, old *joined, a *Array) (fu
 			err = j.convertsBounds(p, a)
 		}
 		if err != nil {
-			return nil, mismatch(p.Name, a.Path, "%v", err)
+			return nil, f.mismatch("%v", err)
 		}
 		return func(uint32) {
 			leave()
 			if names := namesOf(a.Document); len(names) == 1 && old.coord.disordered(values) {
-				j.note("%s: %s does not begin after the end of %s; files are joined in the order in which they are given", a.Path, p.Name, old.last)
+				j.notes.add("%s: %s does not begin after the end of %s; files are joined in the order in which they are given", a.Path, p.Name, old.last)
 			}
 			old.coord.values = append(old.coord.values, values...)
 			old.last = p.Name
@@ -242,20 +246,20 @@ func (j *Joined) extend(ctx context.Context, p *Part, old *joined, a *Array) (fu
 	if a.Grid.Axis(old.along).Extent() == 0 {
 		return nil, nil // it adds nothing
 	}
-	end, err := j.padding(ctx, old)
+	end, err := old.padding(ctx, j.join)
 	if err != nil {
 		return nil, err
 	}
 	converted := old.retypes(a)
 	if converted {
-		if a, err = j.retyped(ctx, p, old, a); err != nil {
+		if a, err = f.retyped(ctx); err != nil {
 			return nil, err
 		}
 	}
 	a = a.ordered(old.along)
 	return func(base uint32) {
 		if leave(); converted {
-			j.note("%s: the manifest has copies of its values in %s, in the type of those before", a.Path, p.Name)
+			j.notes.add("%s: the manifest has copies of its values in %s, in the type of those before", a.Path, p.Name)
 		}
 		old.cut(end)
 		old.admit(a)
@@ -389,13 +393,14 @@ func (j *Joined) known(ctx context.Context) (locations, error) {
 	return known, nil
 }
 
-// retyped returns an array of a part, which grows and has no values in the manifest, with
-// copies of its chunks in the type and with the codecs of the array that is there. A
-// number that this type cannot hold is an [ErrMismatch].
-func (j *Joined) retyped(ctx context.Context, p *Part, old *joined, a *Array) (*Array, error) {
-	from, err := readCoordinate(ctx, p, a)
+// retyped returns an array that grows and has no values in the manifest, with copies of
+// its chunks in the type and with the codecs of the array that is there. A number that
+// this type cannot hold is an [ErrMismatch].
+func (f *fit) retyped(ctx context.Context) (*Array, error) {
+	old, a := f.old, f.a
+	from, err := readCoordinate(ctx, f.part, a)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s: %w", p.Name, a.Path, err)
+		return nil, f.failed(err)
 	}
 	into, err := coordinateOf(old.Array, nil)
 	if err != nil {
@@ -403,14 +408,14 @@ func (j *Joined) retyped(ctx context.Context, p *Part, old *joined, a *Array) (*
 	}
 	values, err := into.converted(from)
 	if err != nil {
-		return nil, mismatch(p.Name, a.Path, "%v", err)
+		return nil, f.mismatch("%v", err)
 	}
 	made, err := newArray(a.Path, withGrid(old.Document, a.Grid), a.Grid, a.Axis)
 	if err == nil {
 		err = made.encode(ctx, values)
 	}
 	if err != nil {
-		return nil, mismatch(p.Name, a.Path, "its type: %s, and in %s it is %s; its chunks cannot be encoded as these: %v", from.typ, old.last, into.typ, err)
+		return nil, f.mismatch("its type: %s, and in %s it is %s; its chunks cannot be encoded as these: %v", from.typ, old.last, into.typ, err)
 	}
 	return made, nil
 }

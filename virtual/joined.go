@@ -67,9 +67,8 @@ type note struct{ kind, text string }
 // mostNotes bounds the notes that are kept.
 const mostNotes = 10000
 
-// note adds a remark.
-func (j *Joined) note(format string, args ...any) {
-	n := &j.notes
+// add adds a remark.
+func (n *notes) add(format string, args ...any) {
 	if n.count == nil {
 		n.count = map[string]int{}
 	}

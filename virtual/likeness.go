@@ -21,9 +21,29 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// alike checks that an array fits the one that is there already, except along an axis.
-// It returns a function that leaves out attributes which do not hold for both.
-func (j *Joined) alike(p *Part, old *joined, a *Array, along int) (leave func(), err error) {
+// fit is an array of a part and the one that is there already, which it has to fit.
+type fit struct {
+	how   Join
+	notes *notes
+	part  *Part
+	old   *joined // the one that is there
+	a     *Array  // that of the part
+}
+
+// mismatch returns an [ErrMismatch] about the array.
+func (f *fit) mismatch(format string, args ...any) error {
+	return mismatch(f.part.Name, f.a.Path, format, args...)
+}
+
+// failed returns an error of reading the array.
+func (f *fit) failed(err error) error {
+	return fmt.Errorf("%s: %s: %w", f.part.Name, f.a.Path, err)
+}
+
+// alike checks that the array fits, except along an axis. It returns a function that
+// leaves out attributes which do not hold for both arrays.
+func (f *fit) alike(along int) (leave func(), err error) {
+	old, a := f.old, f.a
 	was, is := old.Document, a.Document
 	kept := old.coord != nil // as values, which are compared or encoded anew
 	retyped := old.retypes(a)
@@ -39,7 +59,7 @@ func (j *Joined) alike(p *Part, old *joined, a *Array, along int) (leave func(),
 		{"codecs", !kept && !retyped && !sameDecoding(was, is), codecNames(was), codecNames(is)},
 	} {
 		if x.differ {
-			return nil, mismatch(p.Name, a.Path, "its %s: %v, and in %s it is %v", x.what, x.fresh, old.last, x.old)
+			return nil, f.mismatch("its %s: %v, and in %s it is %v", x.what, x.fresh, old.last, x.old)
 		}
 	}
 	for i := range is.Shape {
@@ -48,19 +68,20 @@ func (j *Joined) alike(p *Part, old *joined, a *Array, along int) (leave func(),
 		}
 		was, is := old.Grid.Axis(i), a.Grid.Axis(i)
 		if was.Extent() != is.Extent() {
-			return nil, mismatch(p.Name, a.Path, "axis %s has %s, and in %s it has %d", axisText(a, i), quantity.Count(is.Extent(), "elements"), old.last, was.Extent())
+			return nil, f.mismatch("axis %s has %s, and in %s it has %d", axisText(a, i), quantity.Count(is.Extent(), "elements"), old.last, was.Extent())
 		}
 		if !kept && !sameEdges(was, is) {
-			return nil, mismatch(p.Name, a.Path, "axis %s has chunks of %s, and in %s of %s", axisText(a, i), is, old.last, was)
+			return nil, f.mismatch("axis %s has chunks of %s, and in %s of %s", axisText(a, i), is, old.last, was)
 		}
 	}
-	return j.meaning(p, old, a)
+	return f.meaning()
 }
 
 // meaning checks that elements of the part mean what those of the array mean, by
 // their attributes ([cf.Statements]). It returns a function that leaves out those which
 // do not hold for both.
-func (j *Joined) meaning(p *Part, old *joined, a *Array) (leave func(), err error) {
+func (f *fit) meaning() (leave func(), err error) {
+	old, a := f.old, f.a
 	if bytes.Equal(old.Document.Attributes, a.Document.Attributes) { // as in most files
 		return func() {}, nil
 	}
@@ -74,18 +95,18 @@ func (j *Joined) meaning(p *Part, old *joined, a *Array) (leave func(), err erro
 	}
 	// Values are converted to the attributes of the array that is there, so these
 	// attributes may differ.
-	for _, name := range old.converts(a, p.Manifest) {
+	for _, name := range old.converts(a, f.part.Manifest) {
 		delete(is, name)
 		if v := was[name]; !v.IsZero() {
 			is[name] = v
 		}
 	}
-	if old.along >= 0 && continues(was, is, j.join.Concat, old.extent()) {
+	if old.along >= 0 && continues(was, is, f.how.Concat, old.extent()) {
 		is[tiepoint] = was[tiepoint]
 	}
 	faults, others := was.Compare(is)
 	if len(faults) > 0 {
-		return nil, mismatch(p.Name, a.Path, "%s%s", was.Differ(is, faults, old.last), a.wayOut(faults))
+		return nil, f.mismatch("%s%s", was.Differ(is, faults, old.last), a.wayOut(faults))
 	}
 	raw, err := was.Without(old.Document.Attributes, others, is)
 	if err != nil || len(others) == 0 {
@@ -97,7 +118,7 @@ func (j *Joined) meaning(p *Part, old *joined, a *Array) (leave func(), err erro
 		// What only later files have was never there, and differs in each of them.
 		others = slices.DeleteFunc(others, func(name string) bool { return slices.Contains(old.left, name) })
 		if old.left = append(old.left, others...); len(others) > 0 {
-			j.note("%s: attributes differ between %s and %s, and are left out: %s", a.Path, old.last, p.Name, someOf(others))
+			f.notes.add("%s: attributes differ between %s and %s, and are left out: %s", a.Path, old.last, f.part.Name, someOf(others))
 		}
 	}, err
 }
@@ -255,38 +276,38 @@ func codecNames(doc *metadata.Array) (names []string) {
 	return names
 }
 
-// repeats checks that a large array of a part is the one that is there already, if the
-// files are to be compared as a whole.
-func (j *Joined) repeats(ctx context.Context, p *Part, old *joined, a *Array) error {
+// repeats checks that a large array is the one that is there already, if the files are to
+// be compared as a whole.
+func (f *fit) repeats(ctx context.Context) error {
+	old, a := f.old, f.a
 	switch {
 	case old.unread != nil:
-		return j.uncompared(p, old, a, old.unread)
-	case !j.join.Compare && j.join.merges():
-		return mismatch(p.Name, a.Path, "%s has it, too, and it is too large to compare by itself: compare all values (--compare), or give --concat or --stack a dimension", old.last)
-	case !j.join.Compare:
-		j.note("%s: its values were not compared with those in %s, which count; --compare reads and compares them", a.Path, old.last)
+		return f.uncompared(old.unread)
+	case !f.how.Compare && f.how.merges():
+		return f.mismatch("%s has it, too, and it is too large to compare by itself: compare all values (--compare), or give --concat or --stack a dimension", old.last)
+	case !f.how.Compare:
+		f.notes.add("%s: its values were not compared with those in %s, which count; --compare reads and compares them", a.Path, old.last)
 		return nil
 	}
-	sum, err := p.digest(ctx, a.Path)
+	sum, err := f.part.digest(ctx, a.Path)
 	if undecodable(err) {
-		return j.uncompared(p, old, a, err)
+		return f.uncompared(err)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %s: %w", p.Name, a.Path, err)
+		return f.failed(err)
 	}
 	if !bytes.Equal(sum, old.digest) {
-		return mismatch(p.Name, a.Path, "its values differ from those in %s, and it does not have the dimension of the files: leave it out ("+remedy.Without+"), or join files that agree", old.last)
+		return f.mismatch("its values differ from those in %s, and it does not have the dimension of the files: leave it out ("+remedy.Without+"), or join files that agree", old.last)
 	}
 	return nil
 }
 
-// uncompared notes that an array of a part, which is there already, cannot be compared.
-// In a merge it may be another one.
-func (j *Joined) uncompared(p *Part, old *joined, a *Array, why error) error {
-	if j.join.merges() {
-		return mismatch(p.Name, a.Path, "%s has it, too, and they cannot be compared: %v", old.last, why)
+// uncompared notes that the arrays cannot be compared. In a merge it may be another one.
+func (f *fit) uncompared(why error) error {
+	if f.how.merges() {
+		return f.mismatch("%s has it, too, and they cannot be compared: %v", f.old.last, why)
 	}
-	j.note("%s: its values in %s were not compared with those in %s, which count: %v", a.Path, p.Name, old.last, why)
+	f.notes.add("%s: its values in %s were not compared with those in %s, which count: %v", f.a.Path, f.part.Name, f.old.last, why)
 	return nil
 }
 

@@ -27,30 +27,30 @@ const (
 	paddingCopied         // the chunks are copied without it
 )
 
-// padding returns what becomes of the padding of the last chunks of an array when another
-// part follows. If it would be in the way, the error is an [ErrMismatch].
-func (j *Joined) padding(ctx context.Context, old *joined) (padding, error) {
-	axis := old.axes[len(old.axes)-1]
+// padding returns what becomes of the padding of the last chunks when another part
+// follows. If it would be in the way, the error is an [ErrMismatch].
+func (n *joined) padding(ctx context.Context, how Join) (padding, error) {
+	axis := n.axes[len(n.axes)-1]
 	switch {
 	case !isPadded(axis):
 		return noPadding, nil
 	// Without codecs that need a whole chunk, a shorter range of bytes is the shorter
 	// chunk.
-	case old.trims():
+	case n.trims():
 		return paddingCut, nil
-	case j.join.CopyPadded:
+	case how.CopyPadded:
 		last, _ := axis.Cell(axis.Chunks() - 1)
-		if err := old.cuttable(ctx, last.Logical); err != nil {
-			return noPadding, mismatch(old.last, old.Path, "axis %s ends within a chunk, which cannot be stored with %s in place of %d: %v",
-				axisText(old.Array, old.along), quantity.Count(last.Logical, "elements"), last.Encoded, err)
+		if err := n.cuttable(ctx, last.Logical); err != nil {
+			return noPadding, mismatch(n.last, n.Path, "axis %s ends within a chunk, which cannot be stored with %s in place of %d: %v",
+				axisText(n.Array, n.along), quantity.Count(last.Logical, "elements"), last.Encoded, err)
 		}
 		return paddingCopied, nil
-	case j.join.Padded:
+	case how.Padded:
 		return paddingStays, nil
 	}
 	last, _ := axis.Cell(axis.Chunks() - 1)
-	return noPadding, mismatch(old.last, old.Path, "axis %s ends within a chunk: the last one has %s of the array and is stored with %d. Only the last file may have such padding: "+remedy.CopyPadded+", or permit the experiment encoded_chunk_shapes ("+remedy.Padded+")",
-		axisText(old.Array, old.along), quantity.Count(last.Logical, "elements"), last.Encoded)
+	return noPadding, mismatch(n.last, n.Path, "axis %s ends within a chunk: the last one has %s of the array and is stored with %d. Only the last file may have such padding: "+remedy.CopyPadded+", or permit the experiment encoded_chunk_shapes ("+remedy.Padded+")",
+		axisText(n.Array, n.along), quantity.Count(last.Logical, "elements"), last.Encoded)
 }
 
 // cut does what becomes of the padding of the last chunks.
