@@ -32,7 +32,11 @@ import (
 
 // WriteKerchunk writes the references of a hierarchy as a file in the JSON of kerchunk.
 func (m *Manifest) WriteKerchunk(ctx context.Context, w io.Writer) error {
-	r, err := m.kerchunk(ctx)
+	x, err := newExport(ctx, m)
+	if err != nil {
+		return err
+	}
+	r, err := x.kerchunk(ctx)
 	if err == nil {
 		var n int64
 		if n, err = r.WriteTo(w); err == nil {
@@ -42,30 +46,39 @@ func (m *Manifest) WriteKerchunk(ctx context.Context, w io.Writer) error {
 	return err
 }
 
-// kerchunk returns the references of a hierarchy in the form of kerchunk, with documents
-// of format 2, which all programs that read it understand. Format 2 has regular grids
-// only: other arrays are an error that wraps [zarr.ErrUnsupported].
-func (m *Manifest) kerchunk(ctx context.Context) (*kerchunk.References, error) {
+// export is a hierarchy in the form of kerchunk, with documents of format 2, which all
+// programs that read it understand.
+type export struct {
+	*nodes
+	documents map[string][]byte
+	sparse    map[*Array]bool // arrays with chunks that are not stored
+}
+
+// newExport converts the documents of a hierarchy. Format 2 has regular grids only: other
+// arrays are an error that wraps [zarr.ErrUnsupported].
+func newExport(ctx context.Context, m *Manifest) (*export, error) {
 	if err := m.checkCopied(); err != nil {
 		return nil, err
 	}
-	m, err := m.withScalars(ctx)
+	m, err := withScalars(ctx, m)
 	if err != nil {
 		return nil, err
 	}
-	documents, err := m.documentsV2(ctx)
-	if err != nil {
-		return nil, err
-	}
+	x := &export{newNodes(m), map[string][]byte{}, map[*Array]bool{}}
+	return x, x.convert(ctx)
+}
+
+// kerchunk returns the references in JSON.
+func (x *export) kerchunk(ctx context.Context) (*kerchunk.References, error) {
 	var failed error
 	list := func(yield func(string, kerchunk.Reference) bool) {
-		for key, text := range documents {
+		for key, text := range x.documents {
 			if !yield(key, kerchunk.Reference{Data: text}) {
 				return
 			}
 		}
-		for _, a := range m.Arrays {
-			for key, r := range m.references(ctx, a, &failed) {
+		for _, a := range x.manifest.Arrays {
+			for key, r := range x.references(ctx, a, &failed) {
 				if !yield(key, r) {
 					return
 				}
@@ -77,13 +90,13 @@ func (m *Manifest) kerchunk(ctx context.Context) (*kerchunk.References, error) {
 }
 
 // references yields the chunks of an array under their keys in format 2.
-func (m *Manifest) references(ctx context.Context, a *Array, failed *error) iter.Seq2[string, kerchunk.Reference] {
+func (x *export) references(ctx context.Context, a *Array, failed *error) iter.Seq2[string, kerchunk.Reference] {
 	return func(yield func(string, kerchunk.Reference) bool) {
 		count := a.Grid.Chunks()
-		index, n := make([]int64, len(count)), newNodes(m)
+		index := make([]int64, len(count))
 		all, _ := a.Grid.NumChunks()
 		for k := range all {
-			f, err := n.at(ctx, a, k)
+			f, err := x.at(ctx, a, k)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
@@ -111,11 +124,11 @@ func (f *found) reference() kerchunk.Reference {
 	return kerchunk.Reference{URL: f.source.Location, Offset: int64(f.ref.offset), Length: int64(f.ref.length)}
 }
 
-// documentsV2 returns the documents of all nodes in format 2. Package convert converts
-// them: it knows which elements xarray takes for missing ones in either format. Without
-// elements no chunk of an array is missing, so it converts arrays of that shape.
-func (m *Manifest) documentsV2(ctx context.Context) (map[string][]byte, error) {
-	s, sparse := memstore.New(), map[*Array]bool{}
+// convert makes the documents of all nodes in format 2. Package convert converts them: it
+// knows which elements xarray takes for missing ones in either format. Without elements
+// no chunk of an array is missing, so it converts arrays of that shape.
+func (x *export) convert(ctx context.Context) error {
+	m, s := x.manifest, memstore.New()
 	put := func(path string, text []byte, err error) error {
 		if err == nil {
 			_, err = store.Write(ctx, s, store.Put(store.MustKey(strings.TrimPrefix(path+"/"+nodename.V3Node, "/")), text), store.Flush)
@@ -125,40 +138,40 @@ func (m *Manifest) documentsV2(ctx context.Context) (map[string][]byte, error) {
 	for _, g := range m.Groups {
 		text, err := g.Document.WithConsolidated(nil).Marshal(metadata.Limits{})
 		if err := put(g.Path, text, err); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for _, a := range m.Arrays {
 		if !a.Grid.IsRegular() {
-			return nil, fmt.Errorf("%w: %s has chunks of unequal length (%s), which the form of kerchunk cannot express: "+remedy.CopyArray+", or write a manifest (%s)", zarr.ErrUnsupported, a.Path, a.Grid, Suffix)
+			return fmt.Errorf("%w: %s has chunks of unequal length (%s), which the form of kerchunk cannot express: "+remedy.CopyArray+", or write a manifest (%s)", zarr.ErrUnsupported, a.Path, a.Grid, Suffix)
 		}
 		doc := *a.Document.Resized(make([]int64, a.Grid.Rank()), a.Document.ChunkGrid).WithKeyEncoding(metadata.V2Dot)
 		// _ARRAY_DIMENSIONS has a name for each dimension, or is not there.
 		doc.DimensionNames = named(a)
 		masked, err := &doc, error(nil)
-		if sparse[a], err = m.hasMissing(ctx, a); err == nil && sparse[a] {
+		if x.sparse[a], err = hasMissing(ctx, m, a); err == nil && x.sparse[a] {
 			masked, err = withMask(&doc)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", a.Path, err)
+			return fmt.Errorf("%s: %w", a.Path, err)
 		}
 		text, err := masked.Marshal(metadata.Limits{})
 		if err := put(a.Path, text, err); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if _, err := convert.Convert(ctx, zarr.At(s, ""), 2, nil); err != nil {
 		// Name the array that is the reason: the error of the conversion names one in
 		// memory.
-		return nil, cmp.Or(m.beyondV2(), err)
+		return cmp.Or(x.beyondV2(), err)
 	}
-	return m.collectV2(ctx, s, sparse)
+	return x.collect(ctx, s)
 }
 
 // beyondV2 returns an error that names an array for which format 2 has no form, and what
 // does have one; nil if there is none.
-func (m *Manifest) beyondV2() error {
-	for _, a := range m.Arrays {
+func (x *export) beyondV2() error {
+	for _, a := range x.manifest.Arrays {
 		if _, err := a.Document.WithKeyEncoding(metadata.V2Dot).ToV2(metadata.Limits{}); err != nil {
 			return fmt.Errorf("%s cannot be in references of kerchunk: %w; write a manifest (%s)", a.Path, err, Suffix)
 		}
@@ -183,36 +196,35 @@ func named(a *Array) []*string {
 	return names
 }
 
-// collectV2 returns the converted documents, with the shapes of the arrays. Those of
-// sparse arrays must have the right fill value.
-func (m *Manifest) collectV2(ctx context.Context, s store.Store, sparse map[*Array]bool) (map[string][]byte, error) {
-	documents := map[string][]byte{}
+// collect reads the converted documents, and gives them the shapes of the arrays. Those
+// of sparse arrays must have the right fill value.
+func (x *export) collect(ctx context.Context, s store.Store) error {
 	for e, err := range store.List(ctx, s, store.Path{}, store.Deep) {
 		if err != nil {
-			return nil, err
+			return err
 		}
 		// The chunk of an array of rank 0 is there, too: its shape always has one.
 		if name := store.MustKey(e.Name).Base(); name != nodename.V2Array && name != nodename.V2Group && name != nodename.V2Attributes {
 			continue
 		}
-		if documents[e.Name], _, err = s.Get(ctx, store.MustKey(e.Name), store.Request{}, nil); err != nil {
-			return nil, err
+		if x.documents[e.Name], _, err = s.Get(ctx, store.MustKey(e.Name), store.Request{}, nil); err != nil {
+			return err
 		}
 	}
-	for _, a := range m.Arrays {
+	for _, a := range x.manifest.Arrays {
 		key := strings.TrimPrefix(a.Path+"/"+nodename.V2Array, "/")
-		doc, err := metadata.ParseArrayV2(documents[key], nil, metadata.Limits{})
-		if err == nil && sparse[a] {
+		doc, err := metadata.ParseArrayV2(x.documents[key], nil, metadata.Limits{})
+		if err == nil && x.sparse[a] {
 			err = checkFill(a, doc)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if documents[key], err = doc.Resized(a.Grid.Shape(), a.Document.ChunkGrid).WithKeyEncoding(metadata.V2Dot).Marshal(metadata.Limits{}); err != nil {
-			return nil, err
+		if x.documents[key], err = doc.Resized(a.Grid.Shape(), a.Document.ChunkGrid).WithKeyEncoding(metadata.V2Dot).Marshal(metadata.Limits{}); err != nil {
+			return err
 		}
 	}
-	return documents, nil
+	return nil
 }
 
 // checkKerchunk returns an error if a file of references has too many bytes.
@@ -224,7 +236,7 @@ func checkKerchunk(n int64) error {
 }
 
 // hasMissing reports whether chunks of an array are not stored.
-func (m *Manifest) hasMissing(ctx context.Context, a *Array) (bool, error) {
+func hasMissing(ctx context.Context, m *Manifest, a *Array) (bool, error) {
 	all, _ := a.Grid.NumChunks()
 	for k := range all {
 		r, data, err := m.reference(ctx, a, k)
@@ -241,7 +253,7 @@ func (m *Manifest) hasMissing(ctx context.Context, a *Array) (bool, error) {
 // withScalars returns the manifest with the elements of arrays without axes that are not
 // stored, as those of grid mappings often are. VirtualiZarr fails on references to an
 // array without a chunk, and xarray takes such an element for a missing value.
-func (m *Manifest) withScalars(ctx context.Context) (*Manifest, error) {
+func withScalars(ctx context.Context, m *Manifest) (*Manifest, error) {
 	whole := *m
 	whole.Arrays = slices.Clone(m.Arrays)
 	for i, a := range m.Arrays {
@@ -249,7 +261,7 @@ func (m *Manifest) withScalars(ctx context.Context) (*Manifest, error) {
 		if a.Grid.Rank() > 0 || err != nil || typ.Variable() {
 			continue
 		}
-		absent, err := m.hasMissing(ctx, a)
+		absent, err := hasMissing(ctx, m, a)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", a.Path, err)
 		}
@@ -277,7 +289,7 @@ func (m *Manifest) withScalars(ctx context.Context) (*Manifest, error) {
 func withMask(doc *metadata.Array) (*metadata.Array, error) {
 	typ, err := dtype.Parse(doc.DataType.Name, doc.DataType.Configuration)
 	if err != nil || !missing.Coded(typ) {
-		return doc, nil // collectV2 checks it
+		return doc, nil // collect checks it
 	}
 	if _, ok, err := metadata.Attribute(doc.Attributes, missing.FillValue); ok || err != nil {
 		return doc, err
@@ -339,10 +351,7 @@ func (m *Manifest) CreateParquet(ctx context.Context, s store.Store, path store.
 	if m.Array("") != nil {
 		return fmt.Errorf("%w: the array is at the root, where the parquet form of kerchunk has no place for its references; write a manifest (%s)", zarr.ErrUnsupported, Suffix)
 	}
-	if m, err = m.withScalars(ctx); err != nil {
-		return err
-	}
-	documents, err := m.documentsV2(ctx)
+	x, err := newExport(ctx, m)
 	if err != nil {
 		return err
 	}
@@ -356,14 +365,14 @@ func (m *Manifest) CreateParquet(ctx context.Context, s store.Store, path store.
 		}
 		return err
 	}
-	w := &recordWriter{store: s, path: path, format: format, nodes: newNodes(m), size: size}
-	for _, a := range m.Arrays {
+	w := &recordWriter{store: s, path: path, format: format, nodes: x.nodes, size: size}
+	for _, a := range x.manifest.Arrays {
 		if err = w.addArray(ctx, a); err != nil {
 			break
 		}
 	}
 	if err == nil {
-		f := kerchunk.Folder{RecordSize: size, Documents: documents}
+		f := kerchunk.Folder{RecordSize: size, Documents: x.documents}
 		err = w.put(ctx, kerchunk.FolderDocument, f.Append(nil))
 	}
 	if err != nil {
