@@ -68,6 +68,12 @@ func newSites(ctx context.Context, home store.Store, dir store.Path, location, n
 	return s, nil
 }
 
+// sitesOf returns the sites of a manifest that is at a place, and at a path of a store.
+func sitesOf(ctx context.Context, s store.Store, path store.Path, at place) (*sites, error) {
+	above, name := at.split()
+	return newSites(ctx, s, path.Parent(), above.String(), name)
+}
+
 // of returns the store and the key of a source.
 func (s *sites) of(location string) (target, error) {
 	if to, ok := s.known.get(location); ok {
@@ -86,13 +92,7 @@ func (s *sites) find(location string) (target, error) {
 	if err != nil || !key.IsZero() {
 		return target{s.home, key, p.scheme}, err
 	}
-	dir, name := p.split()
-	at, err := s.open(dir)
-	if err != nil {
-		return target{}, err
-	}
-	key, err = at.path.Key(name)
-	return target{at.store, key, p.scheme}, err
+	return p.target(s.open)
 }
 
 // target is where a source is.
@@ -100,6 +100,17 @@ type target struct {
 	store  store.Store
 	key    store.Key
 	scheme string
+}
+
+// target returns where the file at a place is, in its folder, which open opens.
+func (p place) target(open func(dir place) (site, error)) (target, error) {
+	dir, name := p.split()
+	at, err := open(dir)
+	if err != nil {
+		return target{}, err
+	}
+	key, err := at.path.Key(name)
+	return target{at.store, key, p.scheme}, err
 }
 
 // lead returns where a location leads: to a key of the store of the manifest, or to
@@ -235,64 +246,22 @@ func (t *targets) forget() {
 	t.of, t.last = nil, ""
 }
 
-// gate is a lock whose callers give up when their context ends. Whoever holds it may wait
-// for a store.
-type gate chan struct{}
-
-// lock waits for the gate. It returns the error of the context without it.
-func (g gate) lock(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	select {
-	case g <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (g gate) unlock() { <-g }
-
-func newGate() gate { return make(gate, 1) }
-
 // site is a folder with sources.
 type site struct {
 	store store.Store
 	path  store.Path
 }
 
-// openings are stores of folders that are opened once, when they are first needed.
-type openings struct {
-	mu sync.Mutex
-	of map[string]*opening // by the location of the folder
-}
+// openings are stores of folders that are opened once, when they are first needed. An
+// error is not kept: the context of another caller may have ended.
+type openings struct{ cache[string, site] }
 
-// site returns the store of a folder. An error is not kept: the context of another
-// caller may have ended.
+// site returns the store of a folder.
 func (o *openings) site(ctx context.Context, location string, open func() (site, error)) (site, error) {
-	o.mu.Lock()
-	if o.of == nil {
-		o.of = map[string]*opening{}
-	}
-	x := o.of[location]
-	if x == nil {
-		x = &opening{gate: newGate()}
-		o.of[location] = x
-	}
-	o.mu.Unlock()
-	if err := x.gate.lock(ctx); err != nil {
-		return site{}, err
-	}
-	defer x.gate.unlock()
-	if x.done {
-		return x.at, nil
-	}
-	at, err := open()
-	if err == nil {
-		x.at, x.done = at, true
-	}
-	return at, err
+	return o.get(ctx, location, func() (site, int64, error) {
+		at, err := open()
+		return at, 0, err
+	})
 }
 
 // close closes the stores.
@@ -300,10 +269,10 @@ func (o *openings) close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var errs []error
-	for _, x := range o.of {
-		errs = append(errs, store.Close(x.at.store))
+	for _, x := range o.kept {
+		errs = append(errs, store.Close(x.value.store))
 	}
-	clear(o.of)
+	clear(o.kept)
 	return errors.Join(errs...)
 }
 

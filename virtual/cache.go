@@ -92,3 +92,24 @@ func (c *cache[K, V]) shrink(x *kept[V]) {
 		delete(c.kept, oldest)
 	}
 }
+
+// gate is a lock whose callers give up when their context ends. Whoever holds it may wait
+// for a store.
+type gate chan struct{}
+
+// lock waits for the gate. It returns the error of the context without it.
+func (g gate) lock(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case g <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (g gate) unlock() { <-g }
+
+func newGate() gate { return make(gate, 1) }

@@ -313,6 +313,11 @@ func (c *Collector) site(ctx context.Context, dir place) (site, error) {
 	})
 }
 
+// target returns where a file is.
+func (c *Collector) target(ctx context.Context, p place) (target, error) {
+	return p.target(func(dir place) (site, error) { return c.site(ctx, dir) })
+}
+
 // Close closes the stores of the files.
 func (c *Collector) Close() error { return c.opened.close() }
 

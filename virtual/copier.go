@@ -245,13 +245,7 @@ func (o *collected) of(location string) (target, error) {
 	if !o.from.isGiven(&p) {
 		return o.others.of(location)
 	}
-	dir, name := p.split()
-	at, err := o.from.site(o.ctx, dir)
-	if err != nil {
-		return target{}, err
-	}
-	key, err := at.path.Key(name)
-	return target{at.store, key, p.scheme}, err
+	return o.from.target(o.ctx, p)
 }
 
 func (o *collected) shown(location string) string { return o.others.shown(location) }
@@ -260,7 +254,23 @@ func (o *collected) close() error { return o.others.closeOpened() }
 
 // collected returns the sources of a manifest that is stored at a path.
 func (c *Collector) collected(ctx context.Context, s store.Store, path store.Path) (*collected, error) {
-	above, name := c.folder.split()
-	others, err := newSites(ctx, s, path.Parent(), above.String(), name)
+	others, err := sitesOf(ctx, s, path, c.folder)
 	return &collected{ctx, c, others}, err
+}
+
+// widthOf returns the bytes of an element. A text counts as 64.
+func widthOf(t dtype.Type) int64 {
+	if t.Variable() {
+		return 64
+	}
+	return int64(t.Size())
+}
+
+// boxOf selects a box of an array.
+func boxOf(start, shape []int64) selection.Box {
+	box := make(selection.Box, len(start))
+	for i := range box {
+		box[i] = [2]int64{start[i], start[i] + shape[i]}
+	}
+	return box
 }

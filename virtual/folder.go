@@ -44,6 +44,32 @@ func isID(name string) bool {
 	return err == nil && len(id) == 8
 }
 
+// ownValues returns the values of a manifest in its folder, by key.
+func ownValues(ctx context.Context, s store.Store, path store.Path, how store.Listing) (map[string]store.Entry, error) {
+	found := map[string]store.Entry{}
+	for _, dir := range ownFolders {
+		at, err := path.Join(dir)
+		if err != nil {
+			return nil, err
+		}
+		for e, err := range store.List(ctx, s, at, how) {
+			if errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+			if err != nil {
+				return nil, err
+			}
+			// Names of another form are of other programs.
+			if e.Dir || !isID(e.Name) {
+				continue
+			}
+			e.Name = dir + "/" + e.Name
+			found[e.Name] = e
+		}
+	}
+	return found, nil
+}
+
 // folder is the place of a stored manifest. It keeps the decoded blocks that were used
 // last.
 type folder struct {

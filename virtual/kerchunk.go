@@ -21,7 +21,11 @@ import (
 	"varve.dev/zarr/virtual/scan"
 )
 
-func init() { store.RegisterFolder(kerchunk.Suffix, openKerchunk) }
+func init() {
+	store.RegisterFolder(kerchunk.Suffix, openKerchunk)
+	store.RegisterFolder(kerchunk.ParquetSuffix, openRecords)
+	store.RegisterFolder(kerchunk.LongParquetSuffix, openRecords)
+}
 
 // openKerchunk opens a file of references as a store.
 func openKerchunk(ctx context.Context, folder, name string, access store.Access) (store.Store, error) {
@@ -100,11 +104,6 @@ func (k keyList) countStored(_ context.Context, array string, _ int64) (n int64,
 		n++
 	}
 	return n, nil
-}
-
-func init() {
-	store.RegisterFolder(kerchunk.ParquetSuffix, openRecords)
-	store.RegisterFolder(kerchunk.LongParquetSuffix, openRecords)
 }
 
 // openRecords opens a folder of references as a store.

@@ -395,26 +395,16 @@ func (m *Manifest) dataOf(ctx context.Context, blocks []piece) (keys []string, e
 
 // present returns the entries with values that are still there.
 func (f *folder) present(ctx context.Context, list []superseded) ([]superseded, error) {
-	there := map[string]bool{}
-	for _, dir := range ownFolders {
-		at, err := f.path.Join(dir)
-		if err != nil {
-			return nil, err
-		}
-		for e, err := range store.List(ctx, f.store, at, store.Flat) {
-			switch {
-			case errors.Is(err, store.ErrUnsupported):
-				return list, nil // such a folder cannot be vacuumed either
-			case errors.Is(err, fs.ErrNotExist):
-			case err != nil:
-				return nil, err
-			}
-			there[dir+"/"+e.Name] = true
-		}
+	there, err := ownValues(ctx, f.store, f.path, store.Flat)
+	if errors.Is(err, store.ErrUnsupported) {
+		return list, nil // such a folder cannot be vacuumed either
+	}
+	if err != nil {
+		return nil, err
 	}
 	var left []superseded
 	for _, s := range list {
-		keys := slices.DeleteFunc(slices.Clone(s.Keys), func(key string) bool { return !there[key] })
+		keys := slices.DeleteFunc(slices.Clone(s.Keys), func(key string) bool { _, ok := there[key]; return !ok })
 		if len(keys) > 0 {
 			left = append(left, superseded{keys, s.Before})
 		}

@@ -27,8 +27,7 @@ func Extend(ctx context.Context, m *Manifest, location string) (*Joined, error) 
 	if err != nil {
 		return nil, err
 	}
-	above, name := at.split()
-	from, err := newSites(ctx, m.folder.store, m.folder.path.Parent(), above.String(), name)
+	from, err := sitesOf(ctx, m.folder.store, m.folder.path, at)
 	if err != nil {
 		return nil, err
 	}
@@ -181,8 +180,7 @@ func (m *Manifest) eachFile(ctx context.Context, f func(s Source) error) error {
 // Each has to be a file that was given, or one where references may lead: the manifest of
 // a stranger must not make this program open others.
 func (c *Collector) filesOf(ctx context.Context, m *Manifest, given map[string]string) (files []string, err error) {
-	above, name := c.folder.split()
-	from, err := newSites(ctx, m.folder.store, m.folder.path.Parent(), above.String(), name)
+	from, err := sitesOf(ctx, m.folder.store, m.folder.path, c.folder)
 	if err != nil {
 		return nil, err
 	}
@@ -213,16 +211,11 @@ func (c *Collector) changed(ctx context.Context, known []Source) (locations []st
 			if err != nil {
 				return err
 			}
-			dir, name := p.split()
-			at, err := c.site(ctx, dir)
+			at, err := c.target(ctx, p)
 			if err != nil {
 				return err
 			}
-			key, err := at.path.Key(name)
-			if err != nil {
-				return err
-			}
-			info, err := store.Stat(ctx, at.store, key)
+			info, err := store.Stat(ctx, at.store, at.key)
 			if errors.Is(err, fs.ErrNotExist) {
 				err = gone(s.Location)
 			}
@@ -231,7 +224,7 @@ func (c *Collector) changed(ctx context.Context, known []Source) (locations []st
 			}
 			// Each goroutine has an element of its own, so the order is that of the
 			// files.
-			if s.check(info, target{at.store, key, p.scheme}.times()) != nil {
+			if s.check(info, at.times()) != nil {
 				found[i] = s.Location
 			}
 			return nil

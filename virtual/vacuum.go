@@ -106,7 +106,7 @@ const mostTries = 8
 // try runs once, from step 2 on.
 func (v *vacuum) try(ctx context.Context) error {
 	v.report.Items = nil
-	listed, err := v.list(ctx)
+	listed, err := ownValues(ctx, v.into, v.path, store.WithVersions)
 	if err != nil {
 		return err
 	}
@@ -188,32 +188,6 @@ func (v *vacuum) askTime(ctx context.Context) error {
 	v.clock = info.Modified
 	_, failed := store.Write(store.Finishing(ctx), v.into, store.Delete(key), store.Sync)
 	return errors.Join(err, failed)
-}
-
-// list returns the values of the folder, with their sizes and times, by key.
-func (v *vacuum) list(ctx context.Context) (map[string]store.Entry, error) {
-	found := map[string]store.Entry{}
-	for _, dir := range ownFolders {
-		at, err := v.path.Join(dir)
-		if err != nil {
-			return nil, err
-		}
-		for e, err := range store.List(ctx, v.into, at, store.WithVersions) {
-			if errors.Is(err, fs.ErrNotExist) {
-				break
-			}
-			if err != nil {
-				return nil, err
-			}
-			// Names of another form are of other programs.
-			if e.Dir || !isID(e.Name) {
-				continue
-			}
-			e.Name = dir + "/" + e.Name
-			found[e.Name] = e
-		}
-	}
-	return found, nil
 }
 
 // sort returns the values that are not needed, by the time since when they are not.
@@ -402,7 +376,7 @@ func (v *vacuum) kept(g *garbage, grace time.Duration) (why string, due time.Tim
 // another program is an error, and nothing is deleted; one that is damaged is deleted.
 func Delete(ctx context.Context, s store.Store, path store.Path) error {
 	v := &vacuum{into: s, path: path}
-	listed, err := v.list(ctx)
+	listed, err := ownValues(ctx, v.into, v.path, store.WithVersions)
 	if err != nil {
 		return err
 	}
@@ -442,7 +416,7 @@ func IsManifest(ctx context.Context, s store.Store, path store.Path) (bool, erro
 		return found, err
 	}
 	v := &vacuum{into: s, path: path}
-	listed, err := v.list(ctx)
+	listed, err := ownValues(ctx, v.into, v.path, store.WithVersions)
 	if errors.Is(err, store.ErrUnsupported) {
 		return false, nil
 	}
