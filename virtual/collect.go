@@ -11,7 +11,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"varve.dev/zarr"
@@ -41,19 +40,12 @@ type Collector struct {
 	// overlap.
 	Copied func(done, total int64)
 
-	folder   place  // that locations of sources are relative to
-	absolute bool   // they are not relative
-	room     *room  // for Memory, since the first collection
-	scans    *scans // nil if nothing is kept
-	giving   sync.Mutex
-	given    map[place]string // the query of each file, by its place without one
+	files *opener
 	// copyBytes is the size in bytes of the values that copies are stored in; 0 is the
 	// usual one.
 	copyBytes int
 	// keepAfter is the time after which scans are kept; 0 is the usual one.
 	keepAfter time.Duration
-
-	opened openings
 }
 
 // NewCollector returns a collector for a manifest at a location: a folder whose name
@@ -65,7 +57,7 @@ type Collector struct {
 func NewCollector(location string) (*Collector, error) {
 	p, err := placeOf(location)
 	absolute := isReferences(p.path) && !strings.HasSuffix(p.path, Suffix)
-	return &Collector{folder: p, absolute: absolute, given: map[place]string{}}, err
+	return &Collector{files: &opener{folder: p, absolute: absolute, given: map[place]string{}}}, err
 }
 
 // atOnce returns how many files are read at once.
@@ -74,14 +66,6 @@ func (c *Collector) atOnce() int {
 		return c.Concurrency
 	}
 	return 16
-}
-
-// locationOf returns a place as the manifest will have it.
-func (c *Collector) locationOf(p place) string {
-	if c.absolute {
-		return p.String()
-	}
-	return p.relative(c.folder)
 }
 
 // Collect adds files to a hierarchy, in their order. A file that j has already is passed
@@ -97,8 +81,8 @@ func (c *Collector) Collect(ctx context.Context, j *Joined, files []string) erro
 		return err
 	}
 	err = c.each(ctx, j, known, files, func(p *Part, err error) error { return c.add(ctx, j, p, err) })
-	if c.scans != nil && err == nil {
-		c.scans.in = known
+	if c.files.scans != nil && err == nil {
+		c.files.scans.in = known
 	}
 	return err
 }
@@ -107,7 +91,7 @@ func (c *Collector) Collect(ctx context.Context, j *Joined, files []string) erro
 // ([Collector.Keep]). A later collection, also of another process, need not scan them
 // again. The hierarchy does not change.
 func (c *Collector) Scan(ctx context.Context, j *Joined, files []string) error {
-	if c.scans == nil {
+	if c.files.scans == nil {
 		return fmt.Errorf("%w: nothing would be kept: call Keep before Scan", zarr.ErrInvalidArgument)
 	}
 	known, err := j.known(ctx)
@@ -116,14 +100,14 @@ func (c *Collector) Scan(ctx context.Context, j *Joined, files []string) error {
 	}
 	err = c.each(ctx, j, known, files, func(p *Part, err error) error {
 		if err == nil {
-			err = c.scans.add(ctx, p)
+			err = c.files.scans.add(ctx, p)
 		}
 		if err == nil && c.Added != nil {
 			c.Added(p)
 		}
 		return err
 	})
-	return errors.Join(err, c.scans.flush(store.Finishing(ctx)))
+	return errors.Join(err, c.files.scans.flush(store.Finishing(ctx)))
 }
 
 // each opens the files that are not known, several at once, and calls take for each in
@@ -140,21 +124,21 @@ func (c *Collector) each(ctx context.Context, j *Joined, known locations, files 
 			return fmt.Errorf("%s: %w", nameOf(file), err)
 		}
 		if !isReferences(p.path) { // else what is there decides
-			c.give(p)
+			c.files.give(p)
 		}
-		if location := c.locationOf(p); !known.contains(location) {
+		if location := c.files.locationOf(p); !known.contains(location) {
 			if err := (&Source{Location: location}).checkLength(); err != nil { // scanning may take long
 				return err
 			}
-			if c.scans != nil {
-				c.scans.ask(location)
+			if c.files.scans != nil {
+				c.files.scans.ask(location)
 			}
 			places, names = append(places, p), append(names, nameOf(file))
 			known.add(location)
 		}
 	}
-	if c.room == nil {
-		c.room = newRoom(c.Memory)
+	if c.files.room == nil {
+		c.files.room = newRoom(c.Memory)
 	}
 	atOnce := c.atOnce()
 	outer := ctx
@@ -164,7 +148,7 @@ func (c *Collector) each(ctx context.Context, j *Joined, known locations, files 
 		if err := ctx.Err(); err != nil {
 			return scanned{err: err}, 1
 		}
-		if s.part, s.err = c.open(ctx, places[i]); s.err != nil {
+		if s.part, s.err = c.files.open(ctx, places[i]); s.err != nil {
 			s.err = fmt.Errorf("%s: %w", names[i], s.err)
 			return s, bytesAhead / atOnce
 		}
@@ -179,8 +163,8 @@ func (c *Collector) each(ctx context.Context, j *Joined, known locations, files 
 		switch {
 		case err == nil:
 			err = take(s.part, s.err)
-		case s.part != nil && c.scans != nil && outer.Err() != nil:
-			err = errors.Join(err, c.scans.add(store.Finishing(outer), s.part))
+		case s.part != nil && c.files.scans != nil && outer.Err() != nil:
+			err = errors.Join(err, c.files.scans.add(store.Finishing(outer), s.part))
 		}
 		if err != nil {
 			cancel()
@@ -190,8 +174,8 @@ func (c *Collector) each(ctx context.Context, j *Joined, known locations, files 
 		}
 		return true
 	})
-	if c.scans != nil && outer.Err() != nil { // what a signal has stopped is kept
-		err = errors.Join(err, c.scans.flush(store.Finishing(outer)))
+	if c.files.scans != nil && outer.Err() != nil { // what a signal has stopped is kept
+		err = errors.Join(err, c.files.scans.flush(store.Finishing(outer)))
 	}
 	return err
 }
@@ -203,8 +187,8 @@ func (c *Collector) add(ctx context.Context, j *Joined, p *Part, err error) erro
 	if err == nil {
 		err = j.Add(ctx, c.taken(p))
 	}
-	if err == nil && c.scans != nil {
-		err = c.scans.add(ctx, p)
+	if err == nil && c.files.scans != nil {
+		err = c.files.scans.add(ctx, p)
 	}
 	if err == nil && c.Added != nil {
 		c.Added(p)
@@ -230,124 +214,8 @@ func (c *Collector) taken(p *Part) *Part {
 	return &taken
 }
 
-// open scans a file, lists the chunks of a Zarr node, or takes the references of a
-// manifest or of kerchunk. What is there decides, and not the name alone.
-func (c *Collector) open(ctx context.Context, p place) (*Part, error) {
-	if isReferences(p.path) {
-		at, err := c.site(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		if v := referencesOf(at.store); v != nil {
-			return c.openReferences(ctx, v, at, p)
-		}
-		c.give(p)
-	}
-	dir, name := p.split()
-	at, err := c.site(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	key, err := at.path.Key(name)
-	if err != nil {
-		return nil, err
-	}
-	node, err := at.path.Join(name)
-	if err != nil {
-		return nil, err
-	}
-	if v := referencesOf(at.store); v != nil { // a node of them
-		return c.openReferences(ctx, v, site{at.store, node}, p)
-	}
-	location := c.locationOf(p)
-	part, err := c.openFile(ctx, at.store, key, location, p.scheme)
-	if isFolder(err) {
-		found, nodeErr := openNode(&walk{ctx: ctx, store: at.store, root: node, location: location, scheme: p.scheme, room: c.room})
-		if nodeErr == nil || !errors.Is(nodeErr, fs.ErrNotExist) { // else there is no file either
-			part, err = found, nodeErr
-		}
-	}
-	return part, err
-}
-
-// openFile scans a file, unless the scan of an earlier collection is kept.
-func (c *Collector) openFile(ctx context.Context, s store.Store, key store.Key, location, scheme string) (*Part, error) {
-	open := func(ctx context.Context) (*Part, error) { return openPart(ctx, s, key, location, scheme) }
-	if c.scans != nil && c.scans.contains(location) {
-		info, err := store.Stat(ctx, s, key)
-		if err != nil {
-			return nil, err
-		}
-		if p, err := c.scans.find(ctx, describe(location, info, scheme), open); p != nil || err != nil {
-			return p, err
-		}
-	}
-	return open(ctx)
-}
-
-// openReferences returns the arrays of a manifest, of references of kerchunk, or of a
-// node of these, with their references.
-func (c *Collector) openReferences(ctx context.Context, v *view, at site, p place) (*Part, error) {
-	w := &walk{ctx: ctx, store: at.store, root: at.path, location: c.locationOf(p), scheme: p.scheme, room: c.room}
-	if from, ok := v.sources.(*sites); ok {
-		w.rename = func(location string) (string, error) {
-			of, err := from.folder.join(location)
-			return c.locationOf(of), err
-		}
-	}
-	return openNode(w)
-}
-
-// isFolder reports whether an error may mean that there is a folder in place of a file:
-// an object store has no value then, and a file system refuses to read it.
-func isFolder(err error) bool {
-	return err != nil && (errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), "is a directory"))
-}
-
-// site returns the store of a folder.
-func (c *Collector) site(ctx context.Context, dir place) (site, error) {
-	location := dir.String()
-	return c.opened.site(ctx, location, func() (at site, err error) {
-		at.store, at.path, err = store.OpenLocation(ctx, location, store.ReadOnly)
-		return at, err
-	})
-}
-
-// target returns where a file is.
-func (c *Collector) target(ctx context.Context, p place) (target, error) {
-	return p.target(func(dir place) (site, error) { return c.site(ctx, dir) })
-}
-
 // Close closes the stores of the files.
-func (c *Collector) Close() error { return c.opened.close() }
-
-// give notes that the caller of the collector has named a file. The caller has not named
-// the files that references in it lead to.
-func (c *Collector) give(p place) {
-	query := p.query
-	p.query = ""
-	c.giving.Lock()
-	defer c.giving.Unlock()
-	c.given[p] = query
-}
-
-// isGiven reports whether a place is a file that was named, or in such a Zarr node. It
-// gives the place the options of that.
-func (c *Collector) isGiven(p *place) bool {
-	c.giving.Lock()
-	defer c.giving.Unlock()
-	at := *p
-	for at.query = ""; ; at.path = path.Dir(at.path) {
-		query, ok := c.given[at]
-		if ok {
-			p.query = query
-			return true
-		}
-		if at.path == "/" || at.path == "." {
-			return false
-		}
-	}
-}
+func (c *Collector) Close() error { return c.files.opened.close() }
 
 // Keep makes the collector store its scans in the folder of a manifest, and use those
 // that an interrupted collection has left there: a file that has not changed since is
@@ -377,7 +245,7 @@ func (c *Collector) Keep(ctx context.Context, s store.Store, path store.Path) er
 			}
 		}
 	}
-	c.scans = k
+	c.files.scans = k
 	return nil
 }
 
@@ -385,10 +253,10 @@ func (c *Collector) Keep(ctx context.Context, s store.Store, path store.Path) er
 // manifest is stored. Scans of other collections stay, unless the manifest has all of
 // their files.
 func (c *Collector) Forget(ctx context.Context) error {
-	if c.scans == nil {
+	if c.files.scans == nil {
 		return nil
 	}
-	k := c.scans
+	k := c.files.scans
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	names := k.own
@@ -416,10 +284,10 @@ func (c *Collector) Forget(ctx context.Context) error {
 // Kept returns the number of files of the collection whose scans are stored, so that they
 // need not be scanned again if it is repeated.
 func (c *Collector) Kept() (n int) {
-	if c.scans == nil {
+	if c.files.scans == nil {
 		return 0
 	}
-	k := c.scans
+	k := c.files.scans
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for location := range k.known {

@@ -87,7 +87,7 @@ func (w *copier) array(ctx context.Context, m *Manifest, a *Array, from sources)
 		return &b, nil
 	}
 	scratch := memstore.New()
-	src, err := m.facesPadded(ctx, a, from)
+	src, err := facesPadded(ctx, m, a, from)
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +232,7 @@ func (w *copier) store(ctx context.Context) error {
 // given, wherever they are, and others where references may lead.
 type collected struct {
 	ctx    context.Context // of the call that reads them
-	from   *Collector
+	from   *opener
 	others *sites
 }
 
@@ -254,8 +254,8 @@ func (o *collected) close() error { return o.others.closeOpened() }
 
 // collected returns the sources of a manifest that is stored at a path.
 func (c *Collector) collected(ctx context.Context, s store.Store, path store.Path) (*collected, error) {
-	others, err := sitesOf(ctx, s, path, c.folder)
-	return &collected{ctx, c, others}, err
+	others, err := sitesOf(ctx, s, path, c.files.folder)
+	return &collected{ctx, c.files, others}, err
 }
 
 // widthOf returns the bytes of an element. A text counts as 64.

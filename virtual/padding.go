@@ -199,7 +199,7 @@ func (a *Array) facesAlone(ctx context.Context, length func(face) int64, s store
 }
 
 // facesPadded opens a virtual array that has only the faces, with the padding.
-func (m *Manifest) facesPadded(ctx context.Context, a *Array, from sources) (*zarr.Array, error) {
+func facesPadded(ctx context.Context, m *Manifest, a *Array, from sources) (*zarr.Array, error) {
 	g, err := a.gridOfFaces(func(f face) int64 { return f.encoded })
 	if err != nil {
 		return nil, err

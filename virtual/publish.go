@@ -24,7 +24,7 @@ func (m *Manifest) Create(ctx context.Context, s store.Store, path store.Path) e
 	if m.folder != nil {
 		return errors.New("the manifest is stored already: its references lead into its folder")
 	}
-	return m.publish(ctx, s, path, store.IfAbsent())
+	return newPublication(m).publish(ctx, s, path, store.IfAbsent())
 }
 
 // Update stores a manifest that [Open] has opened and [Extend] has changed, in place of
@@ -34,19 +34,15 @@ func (m *Manifest) Create(ctx context.Context, s store.Store, path store.Path) e
 // opened it before continue.
 func (m *Manifest) Update(ctx context.Context) error {
 	f := m.folder
-	return m.publish(ctx, f.store, f.path, store.IfVersion(f.info.Version))
+	return newPublication(m).publish(ctx, f.store, f.path, store.IfVersion(f.info.Version))
 }
 
 // publish stores new blocks first, and then the document, in one step, if the condition
 // holds. Blocks that are stored already stay where they are.
-func (m *Manifest) publish(ctx context.Context, s store.Store, path store.Path, cond store.Condition) error {
-	if err := m.checkCopied(); err != nil {
+func (p *publication) publish(ctx context.Context, s store.Store, path store.Path, cond store.Condition) error {
+	if err := p.manifest.checkCopied(); err != nil {
 		return err
 	}
-	// Names are random, so a crash leaves values that no document names, and two
-	// publications at once never overwrite values of each other. Vacuum deletes the rest.
-	id := newID()
-	p := publication{manifest: m, blocks: value{key: "blocks/" + id}, data: value{key: "data/" + id}, coordinates: value{key: "data/" + newID()}}
 	text, err := p.document(ctx)
 	if err == nil {
 		err = checkDocument(text)
@@ -70,7 +66,7 @@ func (m *Manifest) publish(ctx context.Context, s store.Store, path store.Path, 
 	}
 	// A vacuum may have deleted copies of chunks that no document has named yet. Look
 	// as late as possible, right before the document names them.
-	if err := m.checkCopies(ctx, s, path); err != nil {
+	if err := checkCopies(ctx, p.manifest.copies, s, path); err != nil {
 		return err
 	}
 	if err := warn(ctx, s, path); err != nil {
@@ -156,6 +152,14 @@ type publication struct {
 	coordinates  value                 // like data: these are replaced as a whole
 	tails        map[*Array]references // of arrays with chunks in data or coordinates
 	added        []Source              // data and coordinates, as sources
+}
+
+// newPublication returns a publication with names for its values. They are random, so a
+// crash leaves values that no document names, and two publications at once never
+// overwrite values of each other. Vacuum deletes the rest.
+func newPublication(m *Manifest) *publication {
+	id := newID()
+	return &publication{manifest: m, blocks: value{key: "blocks/" + id}, data: value{key: "data/" + id}, coordinates: value{key: "data/" + newID()}}
 }
 
 // document returns the document, and fills the values.
@@ -418,8 +422,8 @@ var ErrCopiesGone = errors.New("copies of chunks are gone")
 
 // checkCopies returns [ErrCopiesGone] if copies of chunks, which may have taken days, are
 // gone: to a vacuum they are values that no document names.
-func (m *Manifest) checkCopies(ctx context.Context, s store.Store, path store.Path) error {
-	for _, c := range m.copies {
+func checkCopies(ctx context.Context, copies []Source, s store.Store, path store.Path) error {
+	for _, c := range copies {
 		key, err := path.Key(c.Location)
 		if err != nil {
 			return err

@@ -112,10 +112,10 @@ func (c *Collector) Renew(ctx context.Context, m *Manifest, files []string) (*Re
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", nameOf(file), err)
 		}
-		given[c.locationOf(p)] = file
+		given[c.files.locationOf(p)] = file
 	}
 	var known []Source
-	err := m.eachFile(ctx, func(s Source) error {
+	err := eachFile(ctx, m, func(s Source) error {
 		// Look only at the files that were named: a manifest may have millions of others.
 		if given[s.Location] != "" {
 			known = append(known, s)
@@ -158,7 +158,7 @@ func (c *Collector) Renew(ctx context.Context, m *Manifest, files []string) (*Re
 }
 
 // eachFile calls f for each source but the values of the manifest itself.
-func (m *Manifest) eachFile(ctx context.Context, f func(s Source) error) error {
+func eachFile(ctx context.Context, m *Manifest, f func(s Source) error) error {
 	for n := range uint32(m.count()) {
 		s, err := m.source(ctx, n+1)
 		if err != nil {
@@ -180,11 +180,11 @@ func (m *Manifest) eachFile(ctx context.Context, f func(s Source) error) error {
 // Each has to be a file that was given, or one where references may lead: the manifest of
 // a stranger must not make this program open others.
 func (c *Collector) filesOf(ctx context.Context, m *Manifest, given map[string]string) (files []string, err error) {
-	from, err := sitesOf(ctx, m.folder.store, m.folder.path, c.folder)
+	from, err := sitesOf(ctx, m.folder.store, m.folder.path, c.files.folder)
 	if err != nil {
 		return nil, err
 	}
-	err = m.eachFile(ctx, func(s Source) error {
+	err = eachFile(ctx, m, func(s Source) error {
 		file, isGiven := given[s.Location]
 		if !isGiven {
 			p, _, err := from.lead(s.Location)
@@ -207,11 +207,11 @@ func (c *Collector) changed(ctx context.Context, known []Source) (locations []st
 	group.SetLimit(c.atOnce())
 	for i, s := range known {
 		group.Go(func() error {
-			p, err := c.folder.join(s.Location)
+			p, err := c.files.folder.join(s.Location)
 			if err != nil {
 				return err
 			}
-			at, err := c.target(ctx, p)
+			at, err := c.files.target(ctx, p)
 			if err != nil {
 				return err
 			}

@@ -199,7 +199,7 @@ func (v *vacuum) sort(ctx context.Context, m *Manifest, listed map[string]store.
 	if m != nil {
 		var named map[string]bool
 		var err error
-		if needed, named, err = m.needed(ctx); err != nil {
+		if needed, named, err = v.needed(ctx, m); err != nil {
 			return nil, err
 		}
 		// A value that a source names and no reference leads to was replaced by some
@@ -208,7 +208,7 @@ func (v *vacuum) sort(ctx context.Context, m *Manifest, listed map[string]store.
 		for key := range named {
 			since[key] = last
 		}
-		for _, g := range m.replacedAt(listed) {
+		for _, g := range replacedAt(m.folder, listed) {
 			all = append(all, g.garbage)
 			for _, key := range g.keys {
 				since[key] = g.garbage
@@ -241,7 +241,7 @@ func (v *vacuum) sort(ctx context.Context, m *Manifest, listed map[string]store.
 
 // needed returns the keys of the values that the document leads to, and those of the
 // sources that are values of the folder.
-func (m *Manifest) needed(ctx context.Context) (needed, named map[string]bool, err error) {
+func (v *vacuum) needed(ctx context.Context, m *Manifest) (needed, named map[string]bool, err error) {
 	needed, named = map[string]bool{}, map[string]bool{}
 	// Blocks of references and sources are named by the document itself.
 	for key := range m.folder.blocks {
@@ -286,13 +286,13 @@ type replacedBy struct {
 
 // replacedAt returns the values that changes have replaced, with the times of these
 // changes or later ones.
-func (m *Manifest) replacedAt(listed map[string]store.Entry) []replacedBy {
-	list := make([]replacedBy, len(m.folder.superseded))
-	at := m.folder.info.Modified
+func replacedAt(f *folder, listed map[string]store.Entry) []replacedBy {
+	list := make([]replacedBy, len(f.superseded))
+	at := f.info.Modified
 	// From the newest change backwards: without its own value, a change counts as late
 	// as the next one. So the time is never too early.
 	for i := len(list) - 1; i >= 0; i-- {
-		s := m.folder.superseded[i]
+		s := f.superseded[i]
 		// The value that was stored after the change may be gone to a vacuum itself. Then
 		// the one of the next change counts.
 		if e, ok := listed[s.Before]; ok {
