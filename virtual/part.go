@@ -175,8 +175,8 @@ func appendTexts(dst []byte, texts []string) []byte {
 // mostValues bounds the values of a coordinate in bytes.
 const mostValues = 1 << 30
 
-// digest returns a digest of all elements of an array of a part. It is equal for arrays of
-// the same elements.
+// digest returns a digest of all elements of an array of a part. Arrays of the same
+// elements have the same one.
 func (p *Part) digest(ctx context.Context, path string) (string, error) {
 	if p.array == nil {
 		return "", errors.New("its elements cannot be read")
