@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/virtual/internal/joint"
 )
 
 // view shows references as a read-only store of Zarr: documents, and chunks, which are
@@ -30,7 +31,7 @@ type view struct {
 	content content
 	sources sources
 	isFile  bool // it shows a foreign file, and no references that are stored
-	joint   joint
+	reads   joint.Reads
 }
 
 // content is what a store shows.
@@ -54,7 +55,7 @@ type sources interface {
 
 // Traits implements [store.Describer]. Reads of chunks that lie close to each other in a
 // file share requests, so more of them may have begun than a store is asked for.
-func (s *view) Traits() store.Traits { return store.Traits{Requests: jointReads} }
+func (s *view) Traits() store.Traits { return store.Traits{Requests: joint.Requests} }
 
 // CheckKey implements [store.Describer]. Nothing can be stored in any case.
 func (s *view) CheckKey(store.Key) error { return nil }
@@ -90,7 +91,7 @@ func (s *view) read(ctx context.Context, v found, off, n int64, dst []byte) ([]b
 		return nil, s.explain(v.source, err)
 	}
 	at := int64(v.ref.offset) + off
-	out, info, err := s.joint.get(ctx, file{v.source.Location, from.store, from.key}, at, n, dst)
+	out, info, err := s.reads.Get(ctx, joint.File{Location: v.source.Location, From: from.store, Key: from.key}, at, n, dst)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		// The source is shorter, or an answer was cut.
 		if now, statErr := store.Stat(ctx, from.store, from.key); statErr == nil {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package virtual
+// Package joint makes one request of reads of one file that are asked for at the same time
+// and lie close to each other: chunks of an array follow each other in most files. In a
+// far store a request costs more than the bytes in between.
+package joint
 
 import (
 	"context"
@@ -13,40 +16,38 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// joint makes one request of reads of one file that are asked for at the same time and
-// lie close to each other: chunks of an array follow each other in most files. In a far
-// store a request costs more than the bytes in between.
-type joint struct {
+// Reads joins reads of files. Its zero value is ready for use.
+type Reads struct {
 	mu      sync.Mutex
 	pending map[string][]*piecewise // by the location of the file
 	alone   chan struct{}           // see slots
 }
 
-// get reads n bytes of a file from an offset on, and appends them to dst.
-func (j *joint) get(ctx context.Context, f file, off, n int64, dst []byte) ([]byte, store.Info, error) {
-	paced := store.TraitsOf(f.from).Requests > 0
-	if _, near := store.As[store.Opener](f.from); !paced && !near {
+// Get reads n bytes of a file from an offset on, and appends them to dst.
+func (j *Reads) Get(ctx context.Context, f File, off, n int64, dst []byte) ([]byte, store.Info, error) {
+	paced := store.TraitsOf(f.From).Requests > 0
+	if _, near := store.As[store.Opener](f.From); !paced && !near {
 		return j.getAlone(ctx, f, off, n, dst)
 	}
-	if !paced || n >= jointSpan {
-		return f.from.Get(ctx, f.key, store.Request{Range: store.Span(off, n)}, dst)
+	if !paced || n >= mostSpan {
+		return f.From.Get(ctx, f.Key, store.Request{Range: store.Span(off, n)}, dst)
 	}
 	w := &piecewise{ctx: ctx, off: off, n: n, dst: dst, done: make(chan struct{})}
 	j.mu.Lock()
 	if j.pending == nil {
 		j.pending = map[string][]*piecewise{}
 	}
-	first := len(j.pending[f.location]) == 0
-	j.pending[f.location] = append(j.pending[f.location], w)
+	first := len(j.pending[f.Location]) == 0
+	j.pending[f.Location] = append(j.pending[f.Location], w)
 	j.mu.Unlock()
 	if first {
-		time.Sleep(jointWait)
+		time.Sleep(wait)
 		j.mu.Lock()
-		all := j.pending[f.location]
-		delete(j.pending, f.location)
+		all := j.pending[f.Location]
+		delete(j.pending, f.Location)
 		j.mu.Unlock()
 		if len(all) == 1 { // no other caller shares the request: read into place
-			return f.from.Get(ctx, f.key, store.Request{Range: store.Span(off, n)}, dst)
+			return f.From.Get(ctx, f.Key, store.Request{Range: store.Span(off, n)}, dst)
 		}
 		go f.serve(all) // this caller may give up before the others
 	}
@@ -59,24 +60,24 @@ func (j *joint) get(ctx context.Context, f file, off, n int64, dst []byte) ([]by
 		return nil, store.Info{}, ctx.Err()
 	}
 	if w.isOfAnother() && ctx.Err() == nil {
-		return f.from.Get(ctx, f.key, store.Request{Range: store.Span(off, n)}, dst)
+		return f.From.Get(ctx, f.Key, store.Request{Range: store.Span(off, n)}, dst)
 	}
 	return w.out, w.info, w.err
 }
 
 // getAlone reads n bytes of a file of a store that does not limit its requests.
-func (j *joint) getAlone(ctx context.Context, f file, off, n int64, dst []byte) ([]byte, store.Info, error) {
+func (j *Reads) getAlone(ctx context.Context, f File, off, n int64, dst []byte) ([]byte, store.Info, error) {
 	select {
 	case j.slots() <- struct{}{}:
 		defer func() { <-j.slots() }()
 	case <-ctx.Done():
 		return nil, store.Info{}, ctx.Err()
 	}
-	return f.from.Get(ctx, f.key, store.Request{Range: store.Span(off, n)}, dst)
+	return f.From.Get(ctx, f.Key, store.Request{Range: store.Span(off, n)}, dst)
 }
 
 // slots has an entry for each request to stores that do not limit them.
-func (j *joint) slots() chan struct{} {
+func (j *Reads) slots() chan struct{} {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.alone == nil {
@@ -85,20 +86,21 @@ func (j *joint) slots() chan struct{} {
 	return j.alone
 }
 
-// file is a source: a value of a store.
-type file struct {
-	location string // a store may be of a type that is no key of a map
-	from     store.Store
-	key      store.Key
+// File is a value of a store. Files of one location are the same: a store may be of a
+// type that is no key of a map.
+type File struct {
+	Location string
+	From     store.Store
+	Key      store.Key
 }
 
 // serve makes the requests for reads of one file.
-func (f file) serve(all []*piecewise) {
+func (f File) serve(all []*piecewise) {
 	slices.SortFunc(all, func(a, b *piecewise) int { return int(min(max(a.off-b.off, -1), 1)) })
 	var requests sync.WaitGroup
 	for len(all) > 0 {
 		end, k := all[0].off+all[0].n, 1
-		for k < len(all) && all[k].off-end <= jointGap && max(end, all[k].off+all[k].n)-all[0].off <= jointSpan {
+		for k < len(all) && all[k].off-end <= mostGap && max(end, all[k].off+all[k].n)-all[0].off <= mostSpan {
 			end = max(end, all[k].off+all[k].n)
 			k++
 		}
@@ -114,14 +116,14 @@ func (f file) serve(all []*piecewise) {
 }
 
 // read makes one request for a group of reads that ends at an offset.
-func (f file) read(group []*piecewise, end int64) {
+func (f File) read(group []*piecewise, end int64) {
 	first := group[0]
 	if len(group) == 1 {
-		first.out, first.info, first.err = f.from.Get(first.ctx, f.key, store.Request{Range: store.Span(first.off, first.n)}, nil)
+		first.out, first.info, first.err = f.From.Get(first.ctx, f.Key, store.Request{Range: store.Span(first.off, first.n)}, nil)
 		first.finish(first.out)
 		return
 	}
-	data, info, err := f.from.Get(first.ctx, f.key, store.Request{Range: store.Span(first.off, end-first.off)}, nil)
+	data, info, err := f.From.Get(first.ctx, f.Key, store.Request{Range: store.Span(first.off, end-first.off)}, nil)
 	for _, w := range group {
 		w.info, w.err = info, err
 		if err != nil {
@@ -162,16 +164,16 @@ func (w *piecewise) finish(data []byte) {
 }
 
 const (
-	// jointWait is how long the first read waits for others. It is short compared with a
+	// wait is how long the first read waits for others. It is short compared with a
 	// request to a far store.
-	jointWait = 500 * time.Microsecond
-	// jointGap is the largest number of bytes between two reads of a request.
-	jointGap = 64 << 10
-	// jointSpan bounds the bytes of a request that has several reads.
-	jointSpan = 4 << 20
-	// jointReads is how many reads may have begun at the same time. They become fewer
+	wait = 500 * time.Microsecond
+	// mostGap is the largest number of bytes between two reads of a request.
+	mostGap = 64 << 10
+	// mostSpan bounds the bytes of a request that has several reads.
+	mostSpan = 4 << 20
+	// Requests is how many reads may have begun at the same time. They become fewer
 	// requests, and those of a far store are limited by itself.
-	jointReads = 256
+	Requests = 256
 	// mostAlone is the number of requests at the same time to stores that do not.
 	mostAlone = 32
 )
