@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package joint makes one request of reads of one file that are asked for at the same time
-// and lie close to each other: chunks of an array follow each other in most files. In a
-// far store a request costs more than the bytes in between.
+// Package joint makes one request of reads of one file that are asked for at the same
+// time and lie close to each other: chunks of an array follow each other in most files.
+// In a far store a request costs more than the bytes in between.
 package joint
 
 import (
