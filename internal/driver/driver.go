@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package driver has what the drivers of this project share and package store does not
-// Package driver has what the drivers of this project share and package store does not
 // export: locations, holders of locks, answers of services and what became of a change
 // whose answer was lost, tokens that requests share, pages of listings, and values made
 // of parts.
