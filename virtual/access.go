@@ -8,11 +8,8 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 
-	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
@@ -49,12 +46,6 @@ type sites struct {
 	known  targets
 }
 
-// site is a folder with sources.
-type site struct {
-	store store.Store
-	path  store.Path
-}
-
 // newSites returns the sites of a manifest in a folder. location is that of the folder,
 // and dir its path in a store.
 func newSites(ctx context.Context, home store.Store, dir store.Path, location, name string) (*sites, error) {
@@ -77,6 +68,12 @@ func newSites(ctx context.Context, home store.Store, dir store.Path, location, n
 	return s, nil
 }
 
+// sitesOf returns the sites of a manifest that is at a place, and at a path of a store.
+func sitesOf(ctx context.Context, s store.Store, path store.Path, at place) (*sites, error) {
+	above, name := at.split()
+	return newSites(ctx, s, path.Parent(), above.String(), name)
+}
+
 // of returns the store and the key of a source.
 func (s *sites) of(location string) (target, error) {
 	if to, ok := s.known.get(location); ok {
@@ -95,13 +92,7 @@ func (s *sites) find(location string) (target, error) {
 	if err != nil || !key.IsZero() {
 		return target{s.home, key, p.scheme}, err
 	}
-	dir, name := p.split()
-	at, err := s.open(dir)
-	if err != nil {
-		return target{}, err
-	}
-	key, err = at.path.Key(name)
-	return target{at.store, key, p.scheme}, err
+	return p.target(s.open)
 }
 
 // target is where a source is.
@@ -109,6 +100,17 @@ type target struct {
 	store  store.Store
 	key    store.Key
 	scheme string
+}
+
+// target returns where the file at a place is, in its folder, which open opens.
+func (p place) target(open func(dir place) (site, error)) (target, error) {
+	dir, name := p.split()
+	at, err := open(dir)
+	if err != nil {
+		return target{}, err
+	}
+	key, err := at.path.Key(name)
+	return target{at.store, key, p.scheme}, err
 }
 
 // lead returns where a location leads: to a key of the store of the manifest, or to
@@ -150,21 +152,6 @@ func (s *sites) check(p place) (place, error) {
 	// The query may be a signature, which does not belong into messages.
 	dir.query = ""
 	return p, fmt.Errorf("%w: "+remedy.Allow+" %q if you trust the references", ErrNotAllowed, dir.String())
-}
-
-// options gives the place the options of the place that the reader has allowed.
-func (p *place) options(allowed place) error {
-	// A signed URL keeps its query. Other schemes have options there, such as an
-	// endpoint.
-	if p.scheme == "http" || p.scheme == "https" {
-		return nil
-	}
-	// They would begin options when the location is opened.
-	if p.scheme != "file" && strings.ContainsAny(p.path, "?#") {
-		return fmt.Errorf("%w: a key with ? or #", ErrNotAllowed)
-	}
-	p.query = allowed.query
-	return nil
 }
 
 // open returns the site of a folder. A reference leads to bytes as they are stored, and
@@ -216,66 +203,6 @@ func (s *sites) closeOpened() error {
 	return s.opened.close()
 }
 
-// gate is a lock whose callers give up when their context ends. Whoever holds it may wait
-// for a store.
-type gate chan struct{}
-
-func newGate() gate { return make(gate, 1) }
-
-// lock waits for the gate. It returns the error of the context without it.
-func (g gate) lock(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	select {
-	case g <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (g gate) unlock() { <-g }
-
-const (
-	// mostTaken is the default of [Collector.Memory]: 67 million references.
-	mostTaken = mostReferred * referenceBytes
-	// mostReferred is the number of references without the files that they lead to.
-	mostReferred = 1 << 26
-	// referenceBytes is the memory of a reference, and sourceBytes that of a source
-	// besides its location and its version.
-	referenceBytes = 20
-	sourceBytes    = 64
-)
-
-// room is how many bytes of memory references may still take. Manifests and documents of
-// arrays claim chunks without having bytes for them: one byte may stand for thousands.
-type room struct {
-	most int64
-	left atomic.Int64
-}
-
-// newRoom returns room for a number of bytes; 0 is mostTaken.
-func newRoom(most int64) *room {
-	if most <= 0 {
-		most = mostTaken
-	}
-	r := &room{most: most}
-	r.left.Store(most)
-	return r
-}
-
-// take takes n bytes of the room, or returns an [ErrLimit].
-func (r *room) take(n int64) error {
-	if r.left.Add(-n) < 0 {
-		return fmt.Errorf("%w: the references of all manifests and Zarr nodes among the files would take more than %s of memory; name the files that they lead to, or make several manifests", ErrLimit, quantity.Count(r.most, "bytes"))
-	}
-	return nil
-}
-
-// bytes returns the memory of a source.
-func (s *Source) bytes() int64 { return sourceBytes + int64(len(s.Location)+len(s.Version)) }
-
 // targets keeps where locations lead, because the chunks of a file are read one after the
 // other. Its zero value is empty.
 type targets struct {
@@ -317,4 +244,42 @@ func (t *targets) forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.of, t.last = nil, ""
+}
+
+// site is a folder with sources.
+type site struct {
+	store store.Store
+	path  store.Path
+}
+
+// openings are stores of folders that are opened once, when they are first needed. An
+// error is not kept: the context of another caller may have ended.
+type openings struct{ cache[string, site] }
+
+// site returns the store of a folder.
+func (o *openings) site(ctx context.Context, location string, open func() (site, error)) (site, error) {
+	return o.get(ctx, location, func() (site, int64, error) {
+		at, err := open()
+		return at, 0, err
+	})
+}
+
+// close closes the stores.
+func (o *openings) close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var errs []error
+	for _, x := range o.kept {
+		errs = append(errs, store.Close(x.value.store))
+	}
+	clear(o.kept)
+	return errors.Join(errs...)
+}
+
+// opening is a store that is opened once. Its gate is held while it is opened, so that
+// other folders need not wait for this one.
+type opening struct {
+	gate gate
+	done bool
+	at   site
 }

@@ -11,12 +11,9 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/store"
 )
@@ -43,19 +40,12 @@ type Collector struct {
 	// overlap.
 	Copied func(done, total int64)
 
-	folder   place  // that locations of sources are relative to
-	absolute bool   // they are not relative
-	room     *room  // for Memory, since the first collection
-	scans    *scans // nil if nothing is kept
-	giving   sync.Mutex
-	given    map[place]string // the query of each file, by its place without one
+	files *opener
 	// copyBytes is the size in bytes of the values that copies are stored in; 0 is the
 	// usual one.
 	copyBytes int
 	// keepAfter is the time after which scans are kept; 0 is the usual one.
 	keepAfter time.Duration
-
-	opened openings
 }
 
 // NewCollector returns a collector for a manifest at a location: a folder whose name
@@ -67,7 +57,7 @@ type Collector struct {
 func NewCollector(location string) (*Collector, error) {
 	p, err := placeOf(location)
 	absolute := isReferences(p.path) && !strings.HasSuffix(p.path, Suffix)
-	return &Collector{folder: p, absolute: absolute, given: map[place]string{}}, err
+	return &Collector{files: &opener{folder: p, absolute: absolute, given: map[place]string{}}}, err
 }
 
 // atOnce returns how many files are read at once.
@@ -76,14 +66,6 @@ func (c *Collector) atOnce() int {
 		return c.Concurrency
 	}
 	return 16
-}
-
-// locationOf returns a place as the manifest will have it.
-func (c *Collector) locationOf(p place) string {
-	if c.absolute {
-		return p.String()
-	}
-	return p.relative(c.folder)
 }
 
 // Collect adds files to a hierarchy, in their order. A file that j has already is passed
@@ -99,8 +81,8 @@ func (c *Collector) Collect(ctx context.Context, j *Joined, files []string) erro
 		return err
 	}
 	err = c.each(ctx, j, known, files, func(p *Part, err error) error { return c.add(ctx, j, p, err) })
-	if c.scans != nil && err == nil {
-		c.scans.in = known
+	if c.files.scans != nil && err == nil {
+		c.files.scans.in = known
 	}
 	return err
 }
@@ -109,7 +91,7 @@ func (c *Collector) Collect(ctx context.Context, j *Joined, files []string) erro
 // ([Collector.Keep]). A later collection, also of another process, need not scan them
 // again. The hierarchy does not change.
 func (c *Collector) Scan(ctx context.Context, j *Joined, files []string) error {
-	if c.scans == nil {
+	if c.files.scans == nil {
 		return fmt.Errorf("%w: nothing would be kept: call Keep before Scan", zarr.ErrInvalidArgument)
 	}
 	known, err := j.known(ctx)
@@ -118,14 +100,14 @@ func (c *Collector) Scan(ctx context.Context, j *Joined, files []string) error {
 	}
 	err = c.each(ctx, j, known, files, func(p *Part, err error) error {
 		if err == nil {
-			err = c.scans.add(ctx, p)
+			err = c.files.scans.add(ctx, p)
 		}
 		if err == nil && c.Added != nil {
 			c.Added(p)
 		}
 		return err
 	})
-	return errors.Join(err, c.scans.flush(store.Finishing(ctx)))
+	return errors.Join(err, c.files.scans.flush(store.Finishing(ctx)))
 }
 
 // each opens the files that are not known, several at once, and calls take for each in
@@ -142,21 +124,21 @@ func (c *Collector) each(ctx context.Context, j *Joined, known locations, files 
 			return fmt.Errorf("%s: %w", nameOf(file), err)
 		}
 		if !isReferences(p.path) { // else what is there decides
-			c.give(p)
+			c.files.give(p)
 		}
-		if location := c.locationOf(p); !known.contains(location) {
+		if location := c.files.locationOf(p); !known.contains(location) {
 			if err := (&Source{Location: location}).checkLength(); err != nil { // scanning may take long
 				return err
 			}
-			if c.scans != nil {
-				c.scans.ask(location)
+			if c.files.scans != nil {
+				c.files.scans.ask(location)
 			}
 			places, names = append(places, p), append(names, nameOf(file))
 			known.add(location)
 		}
 	}
-	if c.room == nil {
-		c.room = newRoom(c.Memory)
+	if c.files.room == nil {
+		c.files.room = newRoom(c.Memory)
 	}
 	atOnce := c.atOnce()
 	outer := ctx
@@ -166,7 +148,7 @@ func (c *Collector) each(ctx context.Context, j *Joined, known locations, files 
 		if err := ctx.Err(); err != nil {
 			return scanned{err: err}, 1
 		}
-		if s.part, s.err = c.open(ctx, places[i]); s.err != nil {
+		if s.part, s.err = c.files.open(ctx, places[i]); s.err != nil {
 			s.err = fmt.Errorf("%s: %w", names[i], s.err)
 			return s, bytesAhead / atOnce
 		}
@@ -181,8 +163,8 @@ func (c *Collector) each(ctx context.Context, j *Joined, known locations, files 
 		switch {
 		case err == nil:
 			err = take(s.part, s.err)
-		case s.part != nil && c.scans != nil && outer.Err() != nil:
-			err = errors.Join(err, c.scans.add(store.Finishing(outer), s.part))
+		case s.part != nil && c.files.scans != nil && outer.Err() != nil:
+			err = errors.Join(err, c.files.scans.add(store.Finishing(outer), s.part))
 		}
 		if err != nil {
 			cancel()
@@ -192,18 +174,10 @@ func (c *Collector) each(ctx context.Context, j *Joined, known locations, files 
 		}
 		return true
 	})
-	if c.scans != nil && outer.Err() != nil { // what a signal has stopped is kept
-		err = errors.Join(err, c.scans.flush(store.Finishing(outer)))
+	if c.files.scans != nil && outer.Err() != nil { // what a signal has stopped is kept
+		err = errors.Join(err, c.files.scans.flush(store.Finishing(outer)))
 	}
 	return err
-}
-
-// nameOf returns a file as the caller has named it, without secrets.
-func nameOf(file string) string {
-	if strings.Contains(file, "://") {
-		return driver.Redact(file)
-	}
-	return file
 }
 
 // bytesAhead is what [parallel.Prefetch] holds at once.
@@ -213,8 +187,8 @@ func (c *Collector) add(ctx context.Context, j *Joined, p *Part, err error) erro
 	if err == nil {
 		err = j.Add(ctx, c.taken(p))
 	}
-	if err == nil && c.scans != nil {
-		err = c.scans.add(ctx, p)
+	if err == nil && c.files.scans != nil {
+		err = c.files.scans.add(ctx, p)
 	}
 	if err == nil && c.Added != nil {
 		c.Added(p)
@@ -240,305 +214,86 @@ func (c *Collector) taken(p *Part) *Part {
 	return &taken
 }
 
-// locations are those of sources. The chunks of a Zarr node are sources below it.
-type locations map[string]bool
-
-func (l locations) contains(location string) bool { return l[location] }
-
-// add adds a location, and the folders that it is in.
-func (l locations) add(location string) {
-	for !l[location] {
-		l[location] = true
-		i := strings.LastIndexByte(location, '/')
-		if i <= 0 || strings.HasSuffix(location[:i], "..") || strings.HasSuffix(location[:i], "/") {
-			return
-		}
-		location = location[:i]
-	}
-}
-
-// known returns the locations of the sources.
-func (j *Joined) known(ctx context.Context) (locations, error) {
-	known := locations{}
-	for n := range uint32(j.m.count()) {
-		s, err := j.m.source(ctx, n+1)
-		if err != nil {
-			return nil, err
-		}
-		known.add(s.Location)
-	}
-	return known, nil
-}
-
-// open scans a file, lists the chunks of a Zarr node, or takes the references of a
-// manifest or of kerchunk. What is there decides, and not the name alone.
-func (c *Collector) open(ctx context.Context, p place) (*Part, error) {
-	if isReferences(p.path) {
-		at, err := c.site(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		if v := referencesOf(at.store); v != nil {
-			return c.openReferences(ctx, v, at, p)
-		}
-		c.give(p)
-	}
-	dir, name := p.split()
-	at, err := c.site(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	key, err := at.path.Key(name)
-	if err != nil {
-		return nil, err
-	}
-	node, err := at.path.Join(name)
-	if err != nil {
-		return nil, err
-	}
-	if v := referencesOf(at.store); v != nil { // a node of them
-		return c.openReferences(ctx, v, site{at.store, node}, p)
-	}
-	location := c.locationOf(p)
-	part, err := c.openFile(ctx, at.store, key, location, p.scheme)
-	if isFolder(err) {
-		found, nodeErr := openNode(&walk{ctx: ctx, store: at.store, root: node, location: location, scheme: p.scheme, room: c.room})
-		if nodeErr == nil || !errors.Is(nodeErr, fs.ErrNotExist) { // else there is no file either
-			part, err = found, nodeErr
-		}
-	}
-	return part, err
-}
-
-// openFile scans a file, unless the scan of an earlier collection is kept.
-func (c *Collector) openFile(ctx context.Context, s store.Store, key store.Key, location, scheme string) (*Part, error) {
-	open := func(ctx context.Context) (*Part, error) { return openPart(ctx, s, key, location, scheme) }
-	if c.scans != nil && c.scans.contains(location) {
-		info, err := store.Stat(ctx, s, key)
-		if err != nil {
-			return nil, err
-		}
-		if p, err := c.scans.find(ctx, describe(location, info, scheme), open); p != nil || err != nil {
-			return p, err
-		}
-	}
-	return open(ctx)
-}
-
-// openReferences returns the arrays of a manifest, of references of kerchunk, or of a
-// node of these, with their references.
-func (c *Collector) openReferences(ctx context.Context, v *view, at site, p place) (*Part, error) {
-	w := &walk{ctx: ctx, store: at.store, root: at.path, location: c.locationOf(p), scheme: p.scheme, room: c.room}
-	if from, ok := v.sources.(*sites); ok {
-		w.rename = func(location string) (string, error) {
-			of, err := from.folder.join(location)
-			return c.locationOf(of), err
-		}
-	}
-	return openNode(w)
-}
-
-// isFolder reports whether an error may mean that there is a folder in place of a file:
-// an object store has no value then, and a file system refuses to read it.
-func isFolder(err error) bool {
-	return err != nil && (errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), "is a directory"))
-}
-
-// site returns the store of a folder.
-func (c *Collector) site(ctx context.Context, dir place) (site, error) {
-	location := dir.String()
-	return c.opened.site(ctx, location, func() (at site, err error) {
-		at.store, at.path, err = store.OpenLocation(ctx, location, store.ReadOnly)
-		return at, err
-	})
-}
-
 // Close closes the stores of the files.
-func (c *Collector) Close() error { return c.opened.close() }
+func (c *Collector) Close() error { return c.files.opened.close() }
 
-// collected opens the sources of a manifest that a collector makes: the files that it was
-// given, wherever they are, and others where references may lead.
-type collected struct {
-	ctx    context.Context // of the call that reads them
-	from   *Collector
-	others *sites
-}
-
-// collected returns the sources of a manifest that is stored at a path.
-func (c *Collector) collected(ctx context.Context, s store.Store, path store.Path) (*collected, error) {
-	above, name := c.folder.split()
-	others, err := newSites(ctx, s, path.Parent(), above.String(), name)
-	return &collected{ctx, c, others}, err
-}
-
-// of implements sources.
-func (o *collected) of(location string) (target, error) {
-	p, err := o.from.folder.join(location)
-	if err != nil {
-		return target{}, err
-	}
-	if !o.from.isGiven(&p) {
-		return o.others.of(location)
-	}
-	dir, name := p.split()
-	at, err := o.from.site(o.ctx, dir)
-	if err != nil {
-		return target{}, err
-	}
-	key, err := at.path.Key(name)
-	return target{at.store, key, p.scheme}, err
-}
-
-func (o *collected) shown(location string) string { return o.others.shown(location) }
-
-func (o *collected) close() error { return o.others.closeOpened() }
-
-// give notes that the caller of the collector has named a file. The caller has not named
-// the files that references in it lead to.
-func (c *Collector) give(p place) {
-	query := p.query
-	p.query = ""
-	c.giving.Lock()
-	defer c.giving.Unlock()
-	c.given[p] = query
-}
-
-// isGiven reports whether a place is a file that was named, or in such a Zarr node. It
-// gives the place the options of that.
-func (c *Collector) isGiven(p *place) bool {
-	c.giving.Lock()
-	defer c.giving.Unlock()
-	at := *p
-	for at.query = ""; ; at.path = path.Dir(at.path) {
-		query, ok := c.given[at]
-		if ok {
-			p.query = query
-			return true
-		}
-		if at.path == "/" || at.path == "." {
-			return false
-		}
-	}
-}
-
-// Extend returns a manifest that [Open] has opened as a hierarchy to which files are
-// added, as [Manifest.Join] says. location is that of the manifest. Blocks of references
-// that are stored stay where they are, but for the last one. Coordinates are read, and
-// are stored again as a whole.
+// Keep makes the collector store its scans in the folder of a manifest, and use those
+// that an interrupted collection has left there: a file that has not changed since is
+// not scanned again. A change shows by the size of the file and by its time or, in an
+// object store, by its version. Files without a known time or version, Zarr nodes and
+// manifests are always read again. Scans are stored every few seconds. Call
+// [Collector.Forget] after the manifest is stored.
 //
-// Set CopyPadded in [Manifest.Join] before, to copy the chunks that are in the way of
-// more files. That also copies those which an experiment has permitted until now.
-func Extend(ctx context.Context, m *Manifest, location string) (*Joined, error) {
-	how := m.Join
-	at, err := placeOf(location)
+// A file is scanned again if its stored scan cannot be read.
+func (c *Collector) Keep(ctx context.Context, s store.Store, path store.Path) error {
+	k := &scans{into: s, path: path, reading: newGate(), recent: cache[string, [][]byte]{most: recentScans, each: 1}, known: map[string]scanPlace{}, asked: map[string]bool{}, since: time.Now(), every: cmp.Or(c.keepAfter, keepEvery)}
+	dir, err := path.Join(scanFolder)
 	if err != nil {
-		return nil, err
-	}
-	above, name := at.split()
-	from, err := newSites(ctx, m.folder.store, m.folder.path.Parent(), above.String(), name)
-	if err != nil {
-		return nil, err
-	}
-	j, err := NewJoined(how)
-	if err != nil {
-		return nil, err
-	}
-	self := &Part{Name: "the manifest", Manifest: m}
-	self.readFrom(openerOf(newStore(m, from)))
-	j.m, j.first, j.parts = m, self.Name, 1
-	m.Join = j.join
-	for _, a := range m.Arrays {
-		n := &joined{Array: a, along: -1, last: self.Name}
-		if how.Concat+how.Stack != "" {
-			n.along = axisOf(a.Document, how.Concat+how.Stack)
-		}
-		if err := j.resume(ctx, self, n); err != nil {
-			return nil, fmt.Errorf("%s: %w", a.Path, err)
-		}
-		j.arrays[a.Path] = n
-	}
-	if !how.merges() && !slices.ContainsFunc(m.Arrays, func(a *Array) bool { return j.arrays[a.Path].along >= 0 }) {
-		return nil, fmt.Errorf("%w: no array has the dimension %q", ErrMismatch, how.Concat+how.Stack)
-	}
-	return j, nil
-}
-
-// resume makes an array of a stored manifest ready to grow.
-func (j *Joined) resume(ctx context.Context, self *Part, n *joined) error {
-	keep := n.along >= 0 && n.values || n.along < 0 && compared(n.Array)
-	if err := j.learn(ctx, self, n, keep); err != nil || keep || n.along < 0 {
 		return err
 	}
-	axis := n.Grid.Axis(n.along)
-	n.axes = []grid.Axis{axis}
-	stays := int64(0) // number of references that need not be read
-	switch {
-	case n.cutsAll(j.join): // all chunks with padding are copied
-	case n.Axis != n.along: // their order has to change
-	case isPadded(axis): // that of the last chunks may be cut off
-		stays = firstNumber(n.blocks) - n.plane()
-	default:
-		return nil
+	for e, err := range store.List(ctx, s, dir, store.Flat) {
+		// Kept scans only save time, so a store that cannot list is no error.
+		if errors.Is(err, store.ErrUnsupported) || errors.Is(err, fs.ErrNotExist) {
+			break // nothing can be found
+		}
+		if err != nil {
+			return err
+		}
+		if !e.Dir && isID(e.Name) {
+			if err := k.learn(ctx, e.Name); err != nil {
+				return err
+			}
+		}
 	}
-	if err := j.m.load(ctx, n.Array, stays); err != nil {
-		return err
-	}
-	*n.Array = *n.ordered(n.along)
-	if n.cutsAll(j.join) {
-		return n.cutAll(ctx)
-	}
+	c.files.scans = k
 	return nil
 }
 
-// openings are stores of folders that are opened once, when they are first needed.
-type openings struct {
-	mu sync.Mutex
-	of map[string]*opening // by the location of the folder
-}
-
-// opening is a store that is opened once. Its gate is held while it is opened, so that
-// other folders need not wait for this one.
-type opening struct {
-	gate gate
-	done bool
-	at   site
-}
-
-// site returns the store of a folder. An error is not kept: the context of another
-// caller may have ended.
-func (o *openings) site(ctx context.Context, location string, open func() (site, error)) (site, error) {
-	o.mu.Lock()
-	if o.of == nil {
-		o.of = map[string]*opening{}
+// Forget deletes the scans that the collector has stored ([Collector.Keep]), after the
+// manifest is stored. Scans of other collections stay, unless the manifest has all of
+// their files.
+func (c *Collector) Forget(ctx context.Context) error {
+	if c.files.scans == nil {
+		return nil
 	}
-	x := o.of[location]
-	if x == nil {
-		x = &opening{gate: newGate()}
-		o.of[location] = x
+	k := c.files.scans
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	names := k.own
+	for _, f := range k.found {
+		// All files of the other collection are in the manifest, so it has nothing to
+		// resume.
+		if !slices.ContainsFunc(f.sources, func(s Source) bool { return !k.in.contains(s.Location) }) {
+			names = append(names, f.name)
+		}
 	}
-	o.mu.Unlock()
-	if err := x.gate.lock(ctx); err != nil {
-		return site{}, err
-	}
-	defer x.gate.unlock()
-	if x.done {
-		return x.at, nil
-	}
-	at, err := open()
-	if err == nil {
-		x.at, x.done = at, true
-	}
-	return at, err
-}
-
-// close closes the stores.
-func (o *openings) close() error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	var errs []error
-	for _, x := range o.of {
-		errs = append(errs, store.Close(x.at.store))
+	for _, name := range names {
+		key, err := k.path.Key(scanFolder + "/" + name)
+		if err == nil {
+			_, err = store.Write(ctx, k.into, store.Delete(key), store.Sync)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
 	}
-	clear(o.of)
+	k.own, k.found, k.known = nil, nil, map[string]scanPlace{}
 	return errors.Join(errs...)
+}
+
+// Kept returns the number of files of the collection whose scans are stored, so that they
+// need not be scanned again if it is repeated.
+func (c *Collector) Kept() (n int) {
+	if c.files.scans == nil {
+		return 0
+	}
+	k := c.files.scans
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for location := range k.known {
+		if k.asked[location] {
+			n++
+		}
+	}
+	return n
 }

@@ -3,26 +3,20 @@
 package virtual
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"slices"
-	"strings"
 	"sync"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
-	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/parallel"
-	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -93,7 +87,7 @@ func (w *copier) array(ctx context.Context, m *Manifest, a *Array, from sources)
 		return &b, nil
 	}
 	scratch := memstore.New()
-	src, err := m.facesPadded(ctx, a, from)
+	src, err := facesPadded(ctx, m, a, from)
 	if err != nil {
 		return nil, err
 	}
@@ -160,23 +154,6 @@ func (w *copier) chunk(ctx context.Context, src, dst *zarr.Array, scratch store.
 		return reference{}, err
 	}
 	return w.add(ctx, data)
-}
-
-// widthOf returns the bytes of an element. A text counts as 64.
-func widthOf(t dtype.Type) int64 {
-	if t.Variable() {
-		return 64
-	}
-	return int64(t.Size())
-}
-
-// boxOf selects a box of an array.
-func boxOf(start, shape []int64) selection.Box {
-	box := make(selection.Box, len(start))
-	for i := range box {
-		box[i] = [2]int64{start[i], start[i] + shape[i]}
-	}
-	return box
 }
 
 // copyBox copies elements of a box to a box of the same shape.
@@ -251,240 +228,49 @@ func (w *copier) store(ctx context.Context) error {
 	return nil
 }
 
-// converted returns the values of another coordinate in the units and the type of this
-// one.
-func (c *coordinate) converted(o *coordinate) ([]byte, error) {
-	if o.text == c.text && o.units == c.units && o.typ == c.typ {
-		return o.values, nil
-	}
-	if err := c.convertible(o); err != nil {
-		return nil, err
-	}
-	size, from := c.typ.Size(), o.typ.Size()
-	out := make([]byte, len(o.values)/from*size)
-	for i := range len(o.values) / from {
-		if err := c.convert(o, out[i*size:][:size], o.values[i*from:][:from]); err != nil {
-			return nil, fmt.Errorf("%s cannot be expressed as %s: element %d: %w", o, c, i, err)
-		}
-	}
-	return out, nil
+// collected opens the sources of a manifest that a collector makes: the files that it was
+// given, wherever they are, and others where references may lead.
+type collected struct {
+	ctx    context.Context // of the call that reads them
+	from   *opener
+	others *sites
 }
 
-// String returns what the numbers count and how they are stored, for messages.
-func (c *coordinate) String() string {
-	switch {
-	case c.text == "":
-		return fmt.Sprint(c.typ)
-	case c.isTime && c.units.Calendar() != calendar.Standard:
-		return fmt.Sprintf("%q (%s) of %s", c.text, c.units.Calendar(), c.typ)
-	}
-	return fmt.Sprintf("%q of %s", c.text, c.typ)
-}
-
-// isEqual reports whether values in the units and the type of the coordinate are its own.
-// NaN has several patterns of bits, and so has 0.
-func (c *coordinate) isEqual(values []byte) bool {
-	if !isFloat(c.typ) || bytes.Equal(values, c.values) {
-		return bytes.Equal(values, c.values)
-	}
-	size := c.typ.Size()
-	same := len(values) == len(c.values)
-	for i := 0; same && i < len(values); i += size {
-		x, y := floatOf(values[i:i+size]), floatOf(c.values[i:i+size])
-		same = x == y || math.IsNaN(x) && math.IsNaN(y)
-	}
-	return same
-}
-
-// convertible returns an error if the numbers of two coordinates cannot be converted.
-func (c *coordinate) convertible(o *coordinate) error {
-	switch {
-	case !c.isSameUnit(o.times) && (!c.isTime || !o.isTime):
-		return fmt.Errorf("units %q, and those of the files before are %q", o.text, c.text)
-	case !o.units.CanBe(c.units):
-		return fmt.Errorf("the calendar %s, and that of the files before is %s", o.units.Calendar(), c.units.Calendar())
-	case c.packed || o.packed:
-		return fmt.Errorf("%s after %s, and the numbers have a scale_factor, an add_offset or _Unsigned", o, c)
-	}
-	return nil
-}
-
-// convert converts one element.
-func (c *coordinate) convert(o *coordinate, dst, src []byte) error {
-	nan := o.typ.Kind() == dtype.KindFloat && math.IsNaN(floatOf(src))
-	switch gap := isGap(o.missing, src); {
-	case o.typ == c.typ && (gap || nan):
-		copy(dst, src)
-		return nil
-	case nan && c.typ.Kind() == dtype.KindFloat:
-		setFloat(dst, floatOf(src))
-		return nil
-	case gap:
-		return errors.New("it stands for no value")
-	}
-	var err error
-	if c.isTime && o.isTime && (o.text != c.text || o.units != c.units) {
-		err = c.retime(o, dst, src)
-	} else {
-		err = c.retype(o, dst, src)
-	}
-	if err == nil && isGap(c.missing, dst) {
-		err = errors.New("the number would stand for no value")
-	}
-	return err
-}
-
-// isGap reports whether an element is one of those that stand for no value.
-func isGap(missing [][]byte, elem []byte) bool {
-	return slices.ContainsFunc(missing, func(m []byte) bool { return bytes.Equal(m, elem) })
-}
-
-// retype converts a number to the type of the coordinate.
-func (c *coordinate) retype(o *coordinate, dst, src []byte) error {
-	v, f, err := o.number(src)
+// of implements sources.
+func (o *collected) of(location string) (target, error) {
+	p, err := o.from.folder.join(location)
 	if err != nil {
-		return err
+		return target{}, err
 	}
-	whole := o.typ.Kind() != dtype.KindFloat || f == math.Trunc(f) && math.Abs(f) < 1<<63
-	if o.typ.Kind() == dtype.KindFloat && whole {
-		v = int64(f)
+	if !o.from.isGiven(&p) {
+		return o.others.of(location)
 	}
-	fits := false
-	if c.typ.Kind() == dtype.KindFloat {
-		setFloat(dst, f)
-		got := floatOf(dst)
-		fits = got == f && (o.typ.Kind() == dtype.KindFloat || math.Abs(got) < 1<<63 && int64(got) == v)
-	} else {
-		fits = whole && setInteger(dst, v, c.typ.Kind() == dtype.KindUint)
-	}
-	if !fits {
-		return fmt.Errorf("%s does not fit the type %s", o.typ.AppendText(nil, src), c.typ)
-	}
-	return nil
+	return o.from.target(o.ctx, p)
 }
 
-// number returns an element as an integer and as a float. Of a float, the integer is 0.
-func (c *coordinate) number(elem []byte) (int64, float64, error) {
-	if c.typ.Kind() == dtype.KindFloat {
-		return 0, floatOf(elem), nil
-	}
-	v := integerOf(elem, c.typ.Kind() == dtype.KindUint)
-	if c.typ.Kind() == dtype.KindUint && v < 0 {
-		return 0, 0, fmt.Errorf("%d is too large", uint64(v))
-	}
-	return v, float64(v), nil
+func (o *collected) shown(location string) string { return o.others.shown(location) }
+
+func (o *collected) close() error { return o.others.closeOpened() }
+
+// collected returns the sources of a manifest that is stored at a path.
+func (c *Collector) collected(ctx context.Context, s store.Store, path store.Path) (*collected, error) {
+	others, err := sitesOf(ctx, s, path, c.files.folder)
+	return &collected{ctx, c.files, others}, err
 }
 
-// retime converts a time. A number that the type would round so that its time changes, by
-// more than the last digits that it had before, is an error.
-func (c *coordinate) retime(o *coordinate, dst, src []byte) error {
-	v, f, err := o.number(src)
-	if err != nil {
-		return err
+// widthOf returns the bytes of an element. A text counts as 64.
+func widthOf(t dtype.Type) int64 {
+	if t.Variable() {
+		return 64
 	}
-	at, err := o.units.At(v)
-	if o.typ.Kind() == dtype.KindFloat {
-		at, err = o.units.AtFloat(f)
-	}
-	if err == nil {
-		err = o.units.Agree(c.units, at)
-	}
-	if err != nil {
-		return err
-	}
-	if c.typ.Kind() != dtype.KindFloat {
-		n, err := c.units.Count(at)
-		if err == nil && !setInteger(dst, n, c.typ.Kind() == dtype.KindUint) {
-			err = fmt.Errorf("%d does not fit the type %s", n, c.typ)
-		}
-		return err
-	}
-	setFloat(dst, c.units.CountFloat(at))
-	back, err := c.units.AtFloat(floatOf(dst))
-	if err != nil {
-		return err
-	}
-	same := false
-	if o.typ.Kind() == dtype.KindFloat {
-		again := make([]byte, len(src))
-		setFloat(again, o.units.CountFloat(back))
-		same = math.Abs(floatOf(again)-f) <= 4*spacing(f, len(src))
-	} else if n, err := o.units.Count(back); err == nil {
-		same = n == v
-	}
-	if !same {
-		return fmt.Errorf("the type %s has too few digits for %s", c.typ, o.typ.AppendText(nil, src))
-	}
-	return nil
+	return int64(t.Size())
 }
 
-// retyped returns an array of a part, which grows and has no values in the manifest, with
-// copies of its chunks in the type and with the codecs of the array that is there. A
-// number that this type cannot hold is an [ErrMismatch].
-func (j *Joined) retyped(ctx context.Context, p *Part, old *joined, a *Array) (*Array, error) {
-	from, err := readCoordinate(ctx, p, a)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %s: %w", p.Name, a.Path, err)
+// boxOf selects a box of an array.
+func boxOf(start, shape []int64) selection.Box {
+	box := make(selection.Box, len(start))
+	for i := range box {
+		box[i] = [2]int64{start[i], start[i] + shape[i]}
 	}
-	into, err := coordinateOf(old.Array, nil)
-	if err != nil {
-		return nil, err
-	}
-	values, err := into.converted(from)
-	if err != nil {
-		return nil, mismatch(p.Name, a.Path, "%v", err)
-	}
-	made, err := newArray(a.Path, withGrid(old.Document, a.Grid), a.Grid, a.Axis)
-	if err == nil {
-		err = made.encode(ctx, values)
-	}
-	if err != nil {
-		return nil, mismatch(p.Name, a.Path, "its type: %s, and in %s it is %s; its chunks cannot be encoded as these: %v", from.typ, old.last, into.typ, err)
-	}
-	return made, nil
-}
-
-// encode gives all chunks of an array bytes of their own. Those with only the fill value
-// stay without.
-func (a *Array) encode(ctx context.Context, values []byte) error {
-	scratch := memstore.New()
-	written, err := a.writable(ctx, scratch, false)
-	if err == nil {
-		err = written.WriteBytes(ctx, nil, values)
-	}
-	if err != nil {
-		return err
-	}
-	count := a.Grid.Chunks()
-	index := make([]int64, len(count))
-	for k := range int64(a.refs.len()) {
-		indexOf(k, count, a.Axis, index)
-		data, _, err := scratch.Get(ctx, chunkKey(a.Path, index), store.Request{}, nil)
-		switch {
-		case err == nil:
-			a.setInline(k, data)
-		case !errors.Is(err, fs.ErrNotExist):
-			return err
-		}
-	}
-	return nil
-}
-
-// writable makes an array with the same grid and codecs, of which no chunk is stored yet,
-// in a store. fill says that chunks with only the fill value will be stored.
-func (a *Array) writable(ctx context.Context, s store.Store, fill bool) (*zarr.Array, error) {
-	text, err := a.Document.WithKeyEncoding(metadata.DefaultSlash).Marshal(metadata.Limits{})
-	if err != nil {
-		return nil, err
-	}
-	key := store.MustKey(strings.TrimPrefix(a.Path+"/"+nodename.V3Node, "/"))
-	if _, err := store.Write(ctx, s, store.Put(key, text), store.Flush); err != nil {
-		return nil, err
-	}
-	return zarr.At(s, a.Path).OpenArray(ctx, &zarr.Options{Write: true, StoreFill: fill})
-}
-
-// chunkKey returns the key of a chunk of a [Array.writable].
-func chunkKey(path string, index []int64) store.Key {
-	return store.MustKey(strings.TrimPrefix(path+"/"+string(metadata.DefaultSlash.AppendKey(nil, index)), "/"))
+	return box
 }

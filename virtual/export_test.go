@@ -21,5 +21,9 @@ func (p *Part) Close() error { return p.close() }
 func (p *Part) Store() store.Store { return p.shown }
 
 func (m *Manifest) Kerchunk(ctx context.Context) (*kerchunk.References, error) {
-	return m.kerchunk(ctx)
+	x, err := newExport(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	return x.kerchunk(ctx)
 }

@@ -6,88 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"io/fs"
 	"slices"
 
-	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/remedy"
-	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
 )
-
-// ErrMismatch means that a file does not fit those before it. The message names the file,
-// the array and the axis.
-var ErrMismatch = errors.New("the files do not fit together")
-
-// Join says how files become one hierarchy. Without any field set, every array comes from
-// one file (a merge), and arrays of several files must have the same values.
-type Join struct {
-	// Concat is the name of the dimension along which arrays that have it follow each
-	// other, such as "time". Each file adds its own chunks, so that files of unequal
-	// lengths fit. An array that has one value along it, as a field of a forecast has one
-	// time, gets the dimension and a coordinate.
-	Concat string
-	// Stack is the name of a new dimension with one index for each file, such as
-	// "member". It becomes the first axis of all arrays but coordinates.
-	Stack string
-	// Padded lets files end within a chunk that is stored with padding, by the experiment
-	// encoded_chunk_shapes (zarr-extensions, pull request 75). Few programs read such
-	// grids; see [zarr.Experimental].
-	Padded bool
-	// CopyPadded lets files end within such a chunk, and gives the manifest copies of
-	// these chunks without the padding ([Collector.CopyPadded]). Every program can read
-	// the grid. It comes before Padded.
-	CopyPadded bool
-	// Compare reads and compares all arrays that files repeat. Without it only
-	// coordinates, and others of at most 1 MiB, are compared; larger ones count as the
-	// first file has them, with a note, and are an error in a merge. It is not stored
-	// with the manifest.
-	Compare bool
-}
-
-// merges reports whether files add different arrays.
-func (j Join) merges() bool { return j.Concat+j.Stack == "" }
-
-// Joined is a hierarchy that grows file by file.
-type Joined struct {
-	join   Join
-	m      *Manifest
-	first  string // the name of the first part
-	arrays map[string]*joined
-	parts  int64
-	notes  notes
-	// refused has why arrays of the first part were refused.
-	refused map[string]string
-}
-
-// joined is an array that grows.
-type joined struct {
-	*Array
-	along int         // the axis that grows, or -1
-	axes  []grid.Axis // of the parts, along that axis
-	last  string      // the name of the part that was added last
-	left  []string    // attributes that were left out, with a note
-	coord *coordinate // if its values are kept, not references, or are compared
-	// digest is that of the elements of a larger array, if it is compared, too.
-	digest []byte
-	unread error           // why its elements were not read, though they were wanted
-	cuts   map[int64]error // why chunks cannot be cut to a length; see cuttable
-}
-
-// NewJoined returns a hierarchy without files.
-func NewJoined(j Join) (*Joined, error) {
-	if j.Concat != "" && j.Stack != "" {
-		return nil, errors.New("files are either concatenated or stacked")
-	}
-	j.Padded = j.Padded && !j.CopyPadded
-	return &Joined{join: j, m: &Manifest{Join: j}, arrays: map[string]*joined{}, refused: map[string]string{}}, nil
-}
-
-// mismatch returns an [ErrMismatch] about an array of a part.
-func mismatch(part, path, format string, args ...any) error {
-	return fmt.Errorf("%w: %s: %s: %s", ErrMismatch, part, path, fmt.Sprintf(format, args...))
-}
 
 // Add adds a part. After an error nothing of it was added.
 func (j *Joined) Add(ctx context.Context, p *Part) error {
@@ -157,6 +83,7 @@ func (j *Joined) plan(ctx context.Context, p *Part) ([]func(base uint32), error)
 	}
 	for _, a := range p.Manifest.Arrays {
 		old := j.arrays[a.Path]
+		f := &fit{j.join, &j.notes, p, old, a}
 		var add func(base uint32)
 		var err error
 		switch {
@@ -166,9 +93,9 @@ func (j *Joined) plan(ctx context.Context, p *Part) ([]func(base uint32), error)
 		case old == nil:
 			add, err = j.begin(ctx, p, a)
 		case old.along < 0:
-			add, err = j.same(ctx, p, old, a)
+			add, err = f.same(ctx)
 		default:
-			add, err = j.extend(ctx, p, old, a)
+			add, err = j.extend(ctx, f)
 		}
 		if err != nil {
 			return nil, err
@@ -192,11 +119,6 @@ func (j *Joined) plan(ctx context.Context, p *Part) ([]func(base uint32), error)
 		}
 	}
 	return adds, nil
-}
-
-// axisOf returns the axis with a name, or -1.
-func axisOf(doc *metadata.Array, name string) int {
-	return slices.IndexFunc(doc.DimensionNames, func(n *string) bool { return n != nil && *n == name })
 }
 
 // begin adds the first array with its path.
@@ -228,7 +150,7 @@ func (j *Joined) begin(ctx context.Context, p *Part, a *Array) (func(base uint32
 	}
 	return func(base uint32) {
 		if n.unread != nil {
-			j.note("%s: it is in the manifest, but its values in %s cannot be read: %v", a.Path, p.Name, n.unread)
+			j.notes.add("%s: it is in the manifest, but its values in %s cannot be read: %v", a.Path, p.Name, n.unread)
 		}
 		n.Array = n.moved(base)
 		j.arrays[a.Path] = n
@@ -255,110 +177,52 @@ func (j *Joined) learn(ctx context.Context, p *Part, n *joined, keep bool) (err 
 	return err
 }
 
-// undecodable reports whether an error is about the stored bytes of an array: another
-// attempt would meet it again.
-func undecodable(err error) bool {
-	return errors.Is(err, zarr.ErrCorrupt) || errors.Is(err, zarr.ErrUnsupported) || errors.Is(err, zarr.ErrLimit)
-}
-
-// compared reports whether the values of an array that files repeat are compared.
-func compared(a *Array) bool {
-	most := int64(mostCompared)
-	if isCoordinate(a) {
-		most = mostCoordinate
-	}
-	_, ok := sizeOf(a, most)
-	return ok
-}
-
-// isCoordinate reports whether an array has the values of a dimension: it is of one axis,
-// and has its name.
-func isCoordinate(a *Array) bool {
-	names := a.Document.DimensionNames
-	return len(names) == 1 && names[0] != nil && baseName(a.Path) == *names[0]
-}
-
-// moved returns a copy of the array in which a number is added to those of all sources.
-func (a *Array) moved(base uint32) *Array {
-	b := *a
-	b.refs = references{}
-	b.refs.concat(a.refs)
-	for i, s := range b.refs.source {
-		// Source 0 is a missing chunk.
-		if s != 0 {
-			b.refs.source[i] = s + base
-		}
-	}
-	b.inline = maps.Clone(a.inline)
-	return &b
-}
-
-// ordered returns the array with its references in the order in which an axis runs
-// slowest.
-func (a *Array) ordered(axis int) *Array {
-	// Nothing to do for most arrays: time is mostly the first axis.
-	if a.Axis == axis {
-		return a
-	}
-	b := *a
-	b.Axis = axis
-	count := a.Grid.Chunks()
-	b.refs, b.inline = makeReferences(a.refs.len()), nil
-	index := make([]int64, len(count))
-	for k := range a.refs.len() {
-		indexOf(int64(k), count, a.Axis, index)
-		b.refs.set(int(numberOf(index, count, axis)), a.refs.at(k))
-	}
-	for k, data := range a.inline {
-		indexOf(k, count, a.Axis, index)
-		b.setInline(numberOf(index, count, axis), data)
-	}
-	return &b
-}
-
 // same checks that an array that does not grow is the one that is there already.
-func (j *Joined) same(ctx context.Context, p *Part, old *joined, a *Array) (func(base uint32), error) {
-	leave, err := j.alike(p, old, a, -1)
+func (f *fit) same(ctx context.Context) (func(base uint32), error) {
+	old, a := f.old, f.a
+	leave, err := f.alike(-1)
 	if err != nil {
 		return nil, err
 	}
 	add := func(uint32) { leave() }
 	if old.coord == nil || !compared(a) {
-		return add, j.repeats(ctx, p, old, a)
+		return add, f.repeats(ctx)
 	}
-	c, err := readCoordinate(ctx, p, a)
+	c, err := readCoordinate(ctx, f.part, a)
 	if undecodable(err) {
-		return add, j.uncompared(p, old, a, err)
+		return add, f.uncompared(err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s: %w", p.Name, a.Path, err)
+		return nil, f.failed(err)
 	}
 	values, err := old.coord.converted(c)
 	if err != nil {
-		return nil, mismatch(p.Name, a.Path, "%v", err)
+		return nil, f.mismatch("%v", err)
 	}
 	if !old.coord.isEqual(values) {
-		return nil, mismatch(p.Name, a.Path, "its values differ from those in %s, and it does not have the dimension of the files: leave it out ("+remedy.Without+"), or join files that agree", old.last)
+		return nil, f.mismatch("its values differ from those in %s, and it does not have the dimension of the files: leave it out ("+remedy.Without+"), or join files that agree", old.last)
 	}
 	return add, nil
 }
 
 // extend adds an array behind the one that is there already.
-func (j *Joined) extend(ctx context.Context, p *Part, old *joined, a *Array) (func(base uint32), error) {
-	var err error
+func (j *Joined) extend(ctx context.Context, f *fit) (func(base uint32), error) {
 	if j.join.Stack != "" {
-		if a, err = stacked(a, j.join.Stack); err != nil {
-			return nil, mismatch(p.Name, a.Path, "%v", err)
+		s, err := stacked(f.a, j.join.Stack)
+		if err != nil {
+			return nil, f.mismatch("%v", err)
 		}
+		f.a = s
 	}
-	leave, err := j.alike(p, old, a, old.along)
+	p, old, a := f.part, f.old, f.a
+	leave, err := f.alike(old.along)
 	if err != nil {
 		return nil, err
 	}
 	if old.coord != nil {
 		c, err := readCoordinate(ctx, p, a)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", p.Name, a.Path, err)
+			return nil, f.failed(err)
 		}
 		values, err := old.coord.converted(c)
 		// The units differ, so the numbers were converted. Bounds count in the same
@@ -367,12 +231,12 @@ func (j *Joined) extend(ctx context.Context, p *Part, old *joined, a *Array) (fu
 			err = j.convertsBounds(p, a)
 		}
 		if err != nil {
-			return nil, mismatch(p.Name, a.Path, "%v", err)
+			return nil, f.mismatch("%v", err)
 		}
 		return func(uint32) {
 			leave()
 			if names := namesOf(a.Document); len(names) == 1 && old.coord.disordered(values) {
-				j.note("%s: %s does not begin after the end of %s; files are joined in the order in which they are given", a.Path, p.Name, old.last)
+				j.notes.add("%s: %s does not begin after the end of %s; files are joined in the order in which they are given", a.Path, p.Name, old.last)
 			}
 			old.coord.values = append(old.coord.values, values...)
 			old.last = p.Name
@@ -382,20 +246,20 @@ func (j *Joined) extend(ctx context.Context, p *Part, old *joined, a *Array) (fu
 	if a.Grid.Axis(old.along).Extent() == 0 {
 		return nil, nil // it adds nothing
 	}
-	end, err := j.padding(ctx, old)
+	end, err := old.padding(ctx, j.join)
 	if err != nil {
 		return nil, err
 	}
 	converted := old.retypes(a)
 	if converted {
-		if a, err = j.retyped(ctx, p, old, a); err != nil {
+		if a, err = f.retyped(ctx); err != nil {
 			return nil, err
 		}
 	}
 	a = a.ordered(old.along)
 	return func(base uint32) {
 		if leave(); converted {
-			j.note("%s: the manifest has copies of its values in %s, in the type of those before", a.Path, p.Name)
+			j.notes.add("%s: the manifest has copies of its values in %s, in the type of those before", a.Path, p.Name)
 		}
 		old.cut(end)
 		old.admit(a)
@@ -490,187 +354,140 @@ func stacked(a *Array, name string) (*Array, error) {
 	return b, err
 }
 
-// inserted returns an array with a new axis of one element before an axis. Its chunks are
-// the same bytes, and have the same order.
-func inserted(a *Array, at int, name string) (*Array, error) {
-	var shape, chunk []int64
-	var cuts []grid.Cut
-	regular := true
-	for i := range a.Grid.Rank() {
-		axis := a.Grid.Axis(i)
-		shape = append(shape, axis.Extent())
-		edge, ok := oneEdge(axis)
-		regular = regular && ok
-		cuts, chunk = append(cuts, cutOf(axis)), append(chunk, edge)
+// checkRenewed returns an error if a hierarchy that takes the place of a manifest has
+// arrays that differ otherwise than in their length along the dimension of files.
+func (j *Joined) checkRenewed() error {
+	if j.m.former == nil {
+		return nil
 	}
-	shape, chunk, cuts = slices.Insert(shape, at, 1), slices.Insert(chunk, at, 1), slices.Insert(cuts, at, grid.Every(1))
-	g, err := grid.New(shape, cuts...)
-	if regular {
-		g, err = grid.New(shape, grid.Chunks(chunk...)...)
-	}
-	if err != nil {
-		return nil, err
-	}
-	doc := *withGrid(a.Document, g)
-	doc.DimensionNames = slices.Clone(a.Document.DimensionNames)
-	for len(doc.DimensionNames) < a.Grid.Rank() {
-		doc.DimensionNames = append(doc.DimensionNames, nil)
-	}
-	doc.DimensionNames = slices.Insert(doc.DimensionNames, at, &name)
-	b := *a
-	b.Document, b.Grid, b.Axis = &doc, g, 0
-	if a.Axis != 0 {
-		b.refs, b.inline = a.ordered(0).refs, a.ordered(0).inline
-	}
-	return &b, nil
-}
-
-// withAxis returns a grid with another axis. It is regular if it can be.
-func withAxis(g *grid.Grid, along int, axis grid.Axis) (*grid.Grid, error) {
-	shape, cuts, chunk := g.Shape(), make([]grid.Cut, g.Rank()), make([]int64, g.Rank())
-	shape[along] = axis.Extent()
-	regular := true
-	for i := range cuts {
-		a := g.Axis(i)
-		if i == along {
-			a = axis
+	for _, old := range j.m.former.Arrays {
+		n := j.arrays[old.Path]
+		switch {
+		case n == nil:
+			return fmt.Errorf("%w: %s: no file has it any more", ErrMismatch, old.Path)
+		case n.Document.DataType.Name != old.Document.DataType.Name:
+			return fmt.Errorf("%w: %s: it had elements of type %s, and has %s", ErrMismatch, old.Path, old.Document.DataType.Name, n.Document.DataType.Name)
 		}
-		if edge, ok := oneEdge(a); ok {
-			cuts[i], chunk[i] = grid.Every(edge), edge
-			continue
+		was, now := old.Grid.Shape(), n.Grid.Shape()
+		// Along the dimension of files the length may change, since each file may.
+		if n.along >= 0 && n.along < min(len(was), len(now)) {
+			was[n.along], now[n.along] = 0, 0
 		}
-		regular = false
-		cuts[i] = cutOf(a)
-	}
-	if regular {
-		return grid.New(shape, grid.Chunks(chunk...)...)
-	}
-	return grid.New(shape, cuts...)
-}
-
-// cutOf returns the edges of an axis.
-func cutOf(a grid.Axis) grid.Cut {
-	if a.IsRegular() {
-		return grid.Every(a.Step())
-	}
-	cut := grid.Runs(slices.Collect(a.Edges())...)
-	if a.IsEncoded() {
-		return cut.EncodedAs(grid.Runs(slices.Collect(a.Encoded())...))
-	}
-	return cut
-}
-
-// oneEdge returns the edge that all chunks of an axis have, if a regular grid with it has
-// the same chunks.
-func oneEdge(a grid.Axis) (edge int64, ok bool) {
-	if a.IsEncoded() {
-		return 0, false
-	}
-	if a.IsRegular() {
-		return a.Step(), true
-	}
-	for run := range a.Edges() {
-		if edge == 0 {
-			edge = run.Length
+		if !slices.Equal(was, now) {
+			return fmt.Errorf("%w: %s: it had shape %v, and has %v", ErrMismatch, old.Path, old.Grid.Shape(), n.Grid.Shape())
 		}
-		if run.Length != edge {
-			return 0, false
-		}
-	}
-	return edge, edge > 0
-}
-
-// nearStore is a store of references that lead only to files near by. It is a
-// [store.Opener], by which readers know that a request takes almost no time: they read
-// parts of chunks where that is less, and no more than they need.
-type nearStore struct{ *view }
-
-// shows is a store of references, near or far.
-type shows interface{ references() *view }
-
-func (s *view) references() *view { return s }
-
-// referencesOf returns the references that a store shows, or nil if it is another one.
-func referencesOf(s store.Store) *view {
-	if v, ok := store.As[shows](s); ok {
-		return v.references()
 	}
 	return nil
 }
 
-// near reports whether all places where references may lead are near: the folder of the
-// manifest, and what the reader has allowed.
-func (s *sites) near() bool {
-	if _, ok := store.As[store.Opener](s.home); !ok {
+// known returns the locations of the sources.
+func (j *Joined) known(ctx context.Context) (locations, error) {
+	known := locations{}
+	for n := range uint32(j.m.count()) {
+		s, err := j.m.source(ctx, n+1)
+		if err != nil {
+			return nil, err
+		}
+		known.add(s.Location)
+	}
+	return known, nil
+}
+
+// retyped returns an array that grows and has no values in the manifest, with copies of
+// its chunks in the type and with the codecs of the array that is there. A number that
+// this type cannot hold is an [ErrMismatch].
+func (f *fit) retyped(ctx context.Context) (*Array, error) {
+	old, a := f.old, f.a
+	from, err := readCoordinate(ctx, f.part, a)
+	if err != nil {
+		return nil, f.failed(err)
+	}
+	into, err := coordinateOf(old.Array, nil)
+	if err != nil {
+		return nil, err
+	}
+	values, err := into.converted(from)
+	if err != nil {
+		return nil, f.mismatch("%v", err)
+	}
+	made, err := newArray(a.Path, withGrid(old.Document, a.Grid), a.Grid, a.Axis)
+	if err == nil {
+		err = made.encode(ctx, values)
+	}
+	if err != nil {
+		return nil, f.mismatch("its type: %s, and in %s it is %s; its chunks cannot be encoded as these: %v", from.typ, old.last, into.typ, err)
+	}
+	return made, nil
+}
+
+// encode gives all chunks of an array bytes of their own. Those with only the fill value
+// stay without.
+func (a *Array) encode(ctx context.Context, values []byte) error {
+	scratch := memstore.New()
+	written, err := a.writable(ctx, scratch, false)
+	if err == nil {
+		err = written.WriteBytes(ctx, nil, values)
+	}
+	if err != nil {
+		return err
+	}
+	count := a.Grid.Chunks()
+	index := make([]int64, len(count))
+	for k := range int64(a.refs.len()) {
+		indexOf(k, count, a.Axis, index)
+		data, _, err := scratch.Get(ctx, chunkKey(a.Path, index), store.Request{}, nil)
+		switch {
+		case err == nil:
+			a.setInline(k, data)
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+	}
+	return nil
+}
+
+// readAhead reads the values that joining the part will need: files are added one by one,
+// but read at the same time. Errors are dropped, because the next reader of the values
+// gets them again.
+func (p *Part) readAhead(ctx context.Context, how Join) {
+	p.remember()
+	for _, a := range p.Manifest.Arrays {
+		// Large arrays are read when they are compared: many files at once would hold
+		// too much.
+		if _, small := sizeOf(a, mostAhead); small && how.reads(a, p.Manifest) {
+			_, _ = p.Values(ctx, a.Path)
+		}
+	}
+}
+
+// remember makes the part remember the values that are read of it.
+func (p *Part) remember() {
+	p.read = map[string][]byte{}
+	read := p.Values
+	p.Values = func(ctx context.Context, path string) ([]byte, error) {
+		values, ok := p.read[path]
+		if ok {
+			return values, nil
+		}
+		values, err := read(ctx, path)
+		if err == nil {
+			p.read[path] = values
+		}
+		return values, err
+	}
+}
+
+// mostAhead bounds the values in bytes of an array that are read before the part is
+// added.
+const mostAhead = 1 << 20
+
+// reads reports whether joining a part reads the values of an array of it.
+func (j Join) reads(a *Array, of *Manifest) bool {
+	switch {
+	case j.Stack != "" && !isCoordinate(a):
 		return false
+	case j.Concat != "" && axisOf(a.Document, j.Concat) >= 0:
+		return keepsValues(a, j.Concat, of)
 	}
-	for _, p := range s.allow {
-		if p.scheme != "file" {
-			return false
-		}
-	}
-	return true
-}
-
-// Open implements [store.Opener].
-func (s nearStore) Open(ctx context.Context, key store.Key) (store.Object, error) {
-	v, err := s.found(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	if v.bytes != nil {
-		return &object{found: v, store: s.view}, nil
-	}
-	from, err := s.sources.of(v.source.Location)
-	if err != nil {
-		return nil, s.explain(v.source, err)
-	}
-	file, err := store.Open(ctx, from.store, from.key)
-	if err == nil {
-		if err = v.source.check(file.Info(), from.times()); err != nil {
-			_ = file.Close() // nothing was written
-		}
-	}
-	if err != nil {
-		return nil, s.explain(v.source, err)
-	}
-	return &object{v, s.view, file}, nil
-}
-
-// object is an open chunk.
-type object struct {
-	found
-	store *view
-	file  store.Object // its source; nil if it has none
-}
-
-// Info implements [store.Object].
-func (o *object) Info() store.Info { return o.info() }
-
-// Read implements [store.Object].
-func (o *object) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, error) {
-	off, n, err := q.Resolve(o.size())
-	if err != nil {
-		return nil, err
-	}
-	if o.file == nil {
-		return append(dst, o.bytes[off:off+n]...), ctx.Err()
-	}
-	at := int64(o.ref.offset) + off
-	out, err := o.file.Read(ctx, store.Request{Range: store.Span(at, n)}, dst)
-	if err == nil {
-		err = whollyRead(int64(len(out)-len(dst)), n, at)
-	}
-	if err != nil {
-		return nil, o.store.explain(o.source, err)
-	}
-	return out, nil
-}
-
-// Close implements [store.Object].
-func (o *object) Close() error {
-	if o.file == nil {
-		return nil
-	}
-	return o.file.Close()
+	return compared(a)
 }

@@ -5,9 +5,11 @@ package virtual
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"varve.dev/zarr"
@@ -285,4 +287,27 @@ func pathOf(t *testing.T, text string) store.Path {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// TestStackCodecs stacks a file with a codec that depends on the number of axes on one
+// without it.
+func TestStackCodecs(t *testing.T) {
+	j, err := NewJoined(Join{Stack: "member"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	transpose := metadata.Extension{Name: "transpose", Configuration: []byte(`{"order":[0]}`)}
+	for i, codecs := range [][]metadata.Extension{{codec.Bytes("little")}, {transpose, codec.Bytes("little")}} {
+		name := fmt.Sprint("file ", i)
+		a := &scan.Array{Path: "v", Shape: []int64{2}, Chunk: []int64{2}, Type: dtype.Int32, Codecs: codecs, Names: []string{"x"}}
+		a.Chunks = []scan.Chunk{{Length: 8}}
+		m, _, err := New(Source{Location: name, Size: 8}, &scan.Dataset{Groups: []scan.Group{{}}, Arrays: []*scan.Array{a}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = j.Add(t.Context(), &Part{Name: name, Manifest: m})
+		if wrong := i == 1; errors.Is(err, ErrMismatch) != wrong || wrong && !strings.Contains(err.Error(), "file 1: v: an array with the codec transpose") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

@@ -3,33 +3,29 @@
 package virtual
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"iter"
+	"maps"
 	"slices"
 	"strings"
 
-	"varve.dev/zarr"
-	"varve.dev/zarr/convert"
-	"varve.dev/zarr/dtype"
-	"varve.dev/zarr/internal/byteorder"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/kerchunk"
-	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/nodename"
-	"varve.dev/zarr/internal/nonfinite"
-	"varve.dev/zarr/internal/remedy"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/virtual/scan"
 )
 
-func init() { store.RegisterFolder(kerchunk.Suffix, openKerchunk) }
+func init() {
+	store.RegisterFolder(kerchunk.Suffix, openKerchunk)
+	store.RegisterFolder(kerchunk.ParquetSuffix, openRecords)
+	store.RegisterFolder(kerchunk.LongParquetSuffix, openRecords)
+}
 
 // openKerchunk opens a file of references as a store.
 func openKerchunk(ctx context.Context, folder, name string, access store.Access) (store.Store, error) {
@@ -84,17 +80,6 @@ func foundAt(r kerchunk.Reference) found {
 	return found{ref: reference{1, uint64(r.Offset), uint64(r.Length)}, source: Source{Location: r.URL}}
 }
 
-// reference is the inverse of foundAt.
-func (f *found) reference() kerchunk.Reference {
-	switch {
-	case f.bytes != nil:
-		return kerchunk.Reference{Data: f.bytes}
-	case f.ref.length == whole:
-		return kerchunk.Reference{URL: f.source.Location, Length: kerchunk.Whole}
-	}
-	return kerchunk.Reference{URL: f.source.Location, Offset: int64(f.ref.offset), Length: int64(f.ref.length)}
-}
-
 func (k keyList) list(_ context.Context, l *listing) {
 	prefix := ""
 	if l.dir != "" {
@@ -121,322 +106,340 @@ func (k keyList) countStored(_ context.Context, array string, _ int64) (n int64,
 	return n, nil
 }
 
-// kerchunk returns the references of a hierarchy in the form of kerchunk, with documents
-// of format 2, which all programs that read it understand. Format 2 has regular grids
-// only: other arrays are an error that wraps [zarr.ErrUnsupported].
-func (m *Manifest) kerchunk(ctx context.Context) (*kerchunk.References, error) {
-	if err := m.checkCopied(); err != nil {
-		return nil, err
-	}
-	m, err := m.withScalars(ctx)
-	if err != nil {
-		return nil, err
-	}
-	documents, err := m.documentsV2(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var failed error
-	list := func(yield func(string, kerchunk.Reference) bool) {
-		for key, text := range documents {
-			if !yield(key, kerchunk.Reference{Data: text}) {
-				return
-			}
-		}
-		for _, a := range m.Arrays {
-			for key, r := range m.references(ctx, a, &failed) {
-				if !yield(key, r) {
-					return
-				}
-			}
-		}
-	}
-	r, err := kerchunk.New(list)
-	return r, errors.Join(failed, err)
-}
-
-// references yields the chunks of an array under their keys in format 2.
-func (m *Manifest) references(ctx context.Context, a *Array, failed *error) iter.Seq2[string, kerchunk.Reference] {
-	return func(yield func(string, kerchunk.Reference) bool) {
-		count := a.Grid.Chunks()
-		index, n := make([]int64, len(count)), newNodes(m)
-		all, _ := a.Grid.NumChunks()
-		for k := range all {
-			f, err := n.at(ctx, a, k)
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
-			if err != nil {
-				*failed = err
-				return
-			}
-			indexOf(k, count, a.Axis, index)
-			key := strings.TrimPrefix(a.Path+"/"+string(metadata.V2Dot.AppendKey(nil, index)), "/")
-			if !yield(key, f.reference()) {
-				return
-			}
-		}
-	}
-}
-
-// documentsV2 returns the documents of all nodes in format 2. Package convert converts
-// them: it knows which elements xarray takes for missing ones in either format. Without
-// elements no chunk of an array is missing, so it converts arrays of that shape.
-func (m *Manifest) documentsV2(ctx context.Context) (map[string][]byte, error) {
-	s, sparse := memstore.New(), map[*Array]bool{}
-	put := func(path string, text []byte, err error) error {
-		if err == nil {
-			_, err = store.Write(ctx, s, store.Put(store.MustKey(strings.TrimPrefix(path+"/"+nodename.V3Node, "/")), text), store.Flush)
-		}
-		return err
-	}
-	for _, g := range m.Groups {
-		text, err := g.Document.WithConsolidated(nil).Marshal(metadata.Limits{})
-		if err := put(g.Path, text, err); err != nil {
-			return nil, err
-		}
-	}
-	for _, a := range m.Arrays {
-		if !a.Grid.IsRegular() {
-			return nil, fmt.Errorf("%w: %s has chunks of unequal length (%s), which the form of kerchunk cannot express: "+remedy.CopyArray+", or write a manifest (%s)", zarr.ErrUnsupported, a.Path, a.Grid, Suffix)
-		}
-		doc := *a.Document.Resized(make([]int64, a.Grid.Rank()), a.Document.ChunkGrid).WithKeyEncoding(metadata.V2Dot)
-		// _ARRAY_DIMENSIONS has a name for each dimension, or is not there.
-		doc.DimensionNames = named(a)
-		masked, err := &doc, error(nil)
-		if sparse[a], err = m.hasMissing(ctx, a); err == nil && sparse[a] {
-			masked, err = withMask(&doc)
-		}
+// openRecords opens a folder of references as a store.
+func openRecords(ctx context.Context, folder, name string, access store.Access) (store.Store, error) {
+	return openIn(ctx, folder, access, func(home store.Store, dir store.Path, folder string) (*view, error) {
+		path, err := dir.Join(name)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", a.Path, err)
-		}
-		text, err := masked.Marshal(metadata.Limits{})
-		if err := put(a.Path, text, err); err != nil {
 			return nil, err
 		}
-	}
-	if _, err := convert.Convert(ctx, zarr.At(s, ""), 2, nil); err != nil {
-		// Name the array that is the reason: the error of the conversion names one in
-		// memory.
-		return nil, cmp.Or(m.beyondV2(), err)
-	}
-	return m.collectV2(ctx, s, sparse)
+		r, err := newRecordFolder(ctx, home, path)
+		if err != nil {
+			return nil, err
+		}
+		// Paths are relative to the folder that the references are in.
+		from, err := newSites(ctx, home, dir, folder, "")
+		return &view{content: r, sources: from}, err
+	})
 }
 
-// beyondV2 returns an error that names an array for which format 2 has no form, and what
-// does have one; nil if there is none.
-func (m *Manifest) beyondV2() error {
-	for _, a := range m.Arrays {
-		if _, err := a.Document.WithKeyEncoding(metadata.V2Dot).ToV2(metadata.Limits{}); err != nil {
-			return fmt.Errorf("%s cannot be in references of kerchunk: %w; write a manifest (%s)", a.Path, err, Suffix)
+// mostRecordsFile bounds a file of records in bytes.
+const mostRecordsFile = 256 << 20
+
+// recordFolder has the keys of references that are divided among files.
+type recordFolder struct {
+	format kerchunk.RecordFormat
+	store  store.Store
+	path   store.Path
+	folder *kerchunk.Folder
+	arrays map[string]*recordArray
+	kept   cache[recordFile, *kerchunk.Records]
+}
+
+// recordArray is an array with references.
+type recordArray struct {
+	path   string
+	count  []int64 // chunks along each axis
+	chunks int64
+	keys   metadata.KeyEncoding
+	err    error // why its chunks cannot be found
+}
+
+// newRecordFolder reads the document of a folder. If the folder has the consolidated
+// metadata of a hierarchy instead, the error is [fs.ErrNotExist].
+func newRecordFolder(ctx context.Context, s store.Store, path store.Path) (*recordFolder, error) {
+	key, err := path.Key(kerchunk.FolderDocument)
+	if err != nil {
+		return nil, err
+	}
+	text, _, err := s.Get(ctx, key, store.Request{Limit: mostDocument}, nil)
+	if err != nil {
+		return nil, err
+	}
+	r := &recordFolder{store: s, path: path, arrays: map[string]*recordArray{}, kept: newRecordCache()}
+	r.folder, err = kerchunk.ParseFolder(text, kerchunk.Limits{Document: mostDocument})
+	// Format 2 has consolidated metadata under the same name, so the folder may be an
+	// ordinary hierarchy.
+	if errors.Is(err, kerchunk.ErrNoReferences) {
+		return nil, fmt.Errorf("%s: %w: %w", key, err, fs.ErrNotExist)
+	}
+	if err == nil {
+		r.format, err = kerchunk.Parquet()
+	}
+	if err == nil {
+		err = r.findArrays()
+	}
+	if err != nil {
+		return nil, damaged(key, err)
+	}
+	return r, nil
+}
+
+// findArrays finds the arrays among the documents.
+func (r *recordFolder) findArrays() error {
+	for name, text := range r.folder.Documents {
+		key, err := store.ParseKey(name)
+		if err != nil {
+			return err
+		}
+		// Kerchunk has documents of format 2 only.
+		if key.Base() == nodename.V2Array {
+			path := key.Dir().String()
+			r.arrays[path] = newRecordArray(path, text)
 		}
 	}
 	return nil
 }
 
-// named returns the names of the dimensions of an array: for all or none, as format 2
-// wants it. xarray requires that dimensions of one name have one length, so a name that
-// is made up has that of the array in it.
-func named(a *Array) []*string {
-	names := slices.Clone(a.Document.DimensionNames)
-	if !slices.ContainsFunc(names, func(n *string) bool { return n != nil }) {
-		return nil
-	}
-	for i, n := range names {
-		if n == nil {
-			made := fmt.Sprintf("%s_dim_%d", baseName(a.Path), i)
-			names[i] = &made
-		}
-	}
-	return names
-}
-
-// collectV2 returns the converted documents, with the shapes of the arrays. Those of
-// sparse arrays must have the right fill value.
-func (m *Manifest) collectV2(ctx context.Context, s store.Store, sparse map[*Array]bool) (map[string][]byte, error) {
-	documents := map[string][]byte{}
-	for e, err := range store.List(ctx, s, store.Path{}, store.Deep) {
-		if err != nil {
-			return nil, err
-		}
-		// The chunk of an array of rank 0 is there, too: its shape always has one.
-		if name := store.MustKey(e.Name).Base(); name != nodename.V2Array && name != nodename.V2Group && name != nodename.V2Attributes {
-			continue
-		}
-		if documents[e.Name], _, err = s.Get(ctx, store.MustKey(e.Name), store.Request{}, nil); err != nil {
-			return nil, err
-		}
-	}
-	for _, a := range m.Arrays {
-		key := strings.TrimPrefix(a.Path+"/"+nodename.V2Array, "/")
-		doc, err := metadata.ParseArrayV2(documents[key], nil, metadata.Limits{})
-		if err == nil && sparse[a] {
-			err = checkFill(a, doc)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if documents[key], err = doc.Resized(a.Grid.Shape(), a.Document.ChunkGrid).WithKeyEncoding(metadata.V2Dot).Marshal(metadata.Limits{}); err != nil {
-			return nil, err
-		}
-	}
-	return documents, nil
-}
-
-// WriteKerchunk writes the references of a hierarchy as a file in the JSON of kerchunk.
-func (m *Manifest) WriteKerchunk(ctx context.Context, w io.Writer) error {
-	r, err := m.kerchunk(ctx)
+// newRecordArray returns an array with a document of format 2. A document that cannot be
+// read is an error of that array only.
+func newRecordArray(path string, text []byte) *recordArray {
+	a := &recordArray{path: path}
+	doc, err := metadata.ParseArrayV2(text, nil, metadata.Limits{})
+	var g *grid.Grid
 	if err == nil {
-		var n int64
-		if n, err = r.WriteTo(w); err == nil {
-			err = checkKerchunk(n)
+		g, err = grid.Parse(doc.Shape, doc.ChunkGrid.Name, doc.ChunkGrid.Configuration, nil)
+	}
+	if err == nil {
+		a.keys, err = metadata.ParseKeyEncoding(doc.ChunkKeyEncoding)
+	}
+	if err != nil {
+		a.err = err
+		return a
+	}
+	var ok bool
+	a.count = g.Chunks()
+	if a.chunks, ok = g.NumChunks(); !ok {
+		a.err = fmt.Errorf("%w: it has %v chunks", ErrLimit, a.count)
+	}
+	return a
+}
+
+// find returns the value of a key, or a reference to it.
+func (r *recordFolder) find(ctx context.Context, key store.Key) (found, error) {
+	name := key.String()
+	if text, ok := r.folder.Documents[name]; ok {
+		return found{bytes: text}, nil
+	}
+	// The array may be any of the folders above: keys of chunks may have slashes.
+	for at := name; at != ""; {
+		at = at[:max(0, strings.LastIndexByte(at, '/'))]
+		a, ok := r.arrays[at]
+		switch {
+		case !ok:
+			continue
+		case a.err != nil:
+			return found{}, fmt.Errorf("array %q: %w", a.path, a.err)
+		}
+		index, ok := a.keys.ParseKey(strings.TrimPrefix(name[len(at):], "/"), len(a.count), nil)
+		if !ok || !below(index, a.count) {
+			return found{}, fs.ErrNotExist
+		}
+		return r.at(ctx, a, numberOf(index, a.count, 0))
+	}
+	return found{}, fs.ErrNotExist
+}
+
+// at returns the chunk of an array with a number in C order.
+func (r *recordFolder) at(ctx context.Context, a *recordArray, number int64) (found, error) {
+	k := number / int64(r.folder.RecordSize)
+	records, err := r.records(ctx, a, k)
+	if err != nil {
+		return found{}, err
+	}
+	// A file that is not there stands for missing chunks.
+	if records == nil {
+		return found{}, fs.ErrNotExist
+	}
+	// A file that was cut short must not look like one with missing chunks.
+	row := int(number % int64(r.folder.RecordSize))
+	if row >= records.Len() {
+		key, err := r.key(a.path, kerchunk.RecordsName(k))
+		return found{}, cmp.Or(err, damaged(key, scan.Corruptf("it has %s, and row %d is needed", quantity.Count(records.Len(), "rows"), row)))
+	}
+	x, ok := records.At(row)
+	if !ok {
+		return found{}, fs.ErrNotExist
+	}
+	return foundAt(x), nil
+}
+
+// records returns the records of an array in the file k, or nil if there is no such file.
+func (r *recordFolder) records(ctx context.Context, a *recordArray, k int64) (*kerchunk.Records, error) {
+	return r.kept.get(ctx, recordFile{a.path, k}, func() (*kerchunk.Records, int64, error) {
+		records, _, err := r.read(ctx, a, k)
+		if records == nil {
+			return nil, 0, err
+		}
+		return records, records.Bytes(), err
+	})
+}
+
+// read returns the records of an array in the file k, and the size of the file in bytes,
+// or nil if there is no such file.
+func (r *recordFolder) read(ctx context.Context, a *recordArray, k int64) (*kerchunk.Records, int64, error) {
+	key, err := r.key(a.path, kerchunk.RecordsName(k))
+	if err != nil {
+		return nil, 0, err
+	}
+	file, _, err := r.store.Get(ctx, key, store.Request{Limit: mostRecordsFile}, nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, nil
+	}
+	var records *kerchunk.Records
+	if err == nil {
+		records, err = r.format.Decode(file, r.folder.RecordSize, kerchunk.Limits{})
+	}
+	if err != nil {
+		return nil, 0, damaged(key, err)
+	}
+	return records, int64(len(file)), nil
+}
+
+// key returns the key of a file of an array.
+func (r *recordFolder) key(array, name string) (store.Key, error) {
+	return r.path.Key(strings.TrimPrefix(array+"/"+name, "/"))
+}
+
+// list yields the keys below a folder.
+func (r *recordFolder) list(ctx context.Context, l *listing) {
+	for _, name := range slices.Sorted(maps.Keys(r.folder.Documents)) {
+		f := found{bytes: r.folder.Documents[name]}
+		if !l.add(name, f.info()) {
+			return
 		}
 	}
-	return err
+	for _, path := range slices.Sorted(maps.Keys(r.arrays)) {
+		if l.wantsChunks(path) && !r.listChunks(ctx, l, r.arrays[path]) {
+			return
+		}
+	}
 }
 
-// reference says where a chunk is. The zero reference is a chunk that is not stored.
-type reference struct {
-	// source is the number of the source, counted from 1.
-	source         uint32
-	offset, length uint64 // in bytes; see whole
+// listChunks yields the chunks of an array that are not missing.
+func (r *recordFolder) listChunks(ctx context.Context, l *listing, a *recordArray) bool {
+	if a.err != nil {
+		return l.yield(store.Entry{}, fmt.Errorf("array %q: %w", a.path, a.err))
+	}
+	files, err := r.files(ctx, a)
+	if err != nil {
+		return l.yield(store.Entry{}, err)
+	}
+	prefix := strings.TrimPrefix(a.path+"/", "/")
+	index, key := make([]int64, len(a.count)), []byte(nil)
+	for _, k := range files {
+		first := k * int64(r.folder.RecordSize)
+		for n := first; n < min(first+int64(r.folder.RecordSize), a.chunks); n++ {
+			f, err := r.at(ctx, a, n)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return l.yield(store.Entry{}, err)
+			}
+			indexOf(n, a.count, 0, index)
+			key = a.keys.AppendKey(append(key[:0], prefix...), index)
+			// A reference to a whole file does not tell its size.
+			info := store.Info{Size: -1}
+			if f.ref.length != whole {
+				info = f.info()
+			}
+			if !l.add(string(key), info) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
-// whole is the length of a reference to a whole source, whose size is not known.
-const whole = 1<<64 - 1
-
-// references are the references of consecutive chunks, in columns: 20 bytes for each.
-type references struct {
-	source         []uint32
-	offset, length []uint64
+// files returns the numbers of the files of an array, in order.
+func (r *recordFolder) files(ctx context.Context, a *recordArray) ([]int64, error) {
+	if a.chunks == 0 {
+		return nil, nil
+	}
+	last := (a.chunks - 1) / int64(r.folder.RecordSize)
+	var files []int64
+	if _, ok := store.As[store.Lister](r.store); !ok {
+		// A small document may claim any number of files. Each would be asked for.
+		if last >= mostUnlisted {
+			return nil, fmt.Errorf("%w: array %q has up to %s of references, in a store that cannot list them", ErrLimit, a.path, quantity.Count(last+1, "files"))
+		}
+		for k := range last + 1 {
+			files = append(files, k)
+		}
+		return files, nil
+	}
+	dir, err := r.path.Join(a.path)
+	if err != nil {
+		return nil, err
+	}
+	for e, err := range store.List(ctx, r.store, dir, store.Flat) {
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		// Files beyond the grid are left from an array that was longer.
+		if k, ok := kerchunk.ParseRecordsName(e.Name); ok && k <= last {
+			files = append(files, k)
+		}
+	}
+	slices.Sort(files)
+	return files, nil
 }
 
-func makeReferences(n int) references {
-	return references{make([]uint32, n), make([]uint64, n), make([]uint64, n)}
+// countStored implements content. It reads the files of a large array until its chunks
+// are few enough: a file of a few bytes may have a million records that are null, or
+// equal. So a file counts for no more records than it has bytes.
+func (r *recordFolder) countStored(ctx context.Context, array string, chunks int64) (n int64, err error) {
+	a := r.arrays[array]
+	if a == nil || a.err != nil || fewAbsent(chunks, 0) {
+		return 0, nil
+	}
+	files, err := r.files(ctx, a)
+	for _, k := range files {
+		if err != nil || fewAbsent(chunks, n) {
+			break
+		}
+		var records *kerchunk.Records
+		var size int64
+		if records, size, err = r.read(ctx, a, k); records != nil {
+			n += min(countRecords(records), size)
+		}
+	}
+	return n, err
 }
 
-func (r *references) len() int { return len(r.source) }
-
-func (r *references) at(i int) reference {
-	return reference{r.source[i], r.offset[i], r.length[i]}
-}
-
-func (r *references) set(i int, x reference) {
-	r.source[i], r.offset[i], r.length[i] = x.source, x.offset, x.length
-}
-
-// stored returns the number of references to chunks that are stored.
-func (r *references) stored() (n int64) {
-	for _, s := range r.source {
-		if s != 0 {
+// countRecords returns the number of records that are not null.
+func countRecords(r *kerchunk.Records) (n int64) {
+	for i := range r.Len() {
+		if _, ok := r.At(i); ok {
 			n++
 		}
 	}
 	return n
 }
 
-// concat appends other references.
-func (r *references) concat(o references) {
-	r.source = append(r.source, o.source...)
-	r.offset = append(r.offset, o.offset...)
-	r.length = append(r.length, o.length...)
+// mostUnlisted bounds the files of an array that are tried one by one.
+const mostUnlisted = 1 << 14
+
+// newRecordCache returns an empty cache of files of records. A file that is not there is
+// kept as nil.
+func newRecordCache() cache[recordFile, *kerchunk.Records] {
+	return cache[recordFile, *kerchunk.Records]{most: mostRecordBytes, each: fileBytes}
 }
 
-// slice returns the references from one index up to another. They share their memory.
-func (r *references) slice(from, to int) references {
-	return references{r.source[from:to:to], r.offset[from:to:to], r.length[from:to:to]}
+// recordFile is a file of records.
+type recordFile struct {
+	array  string
+	number int64
 }
 
-// hasMissing reports whether chunks of an array are not stored.
-func (m *Manifest) hasMissing(ctx context.Context, a *Array) (bool, error) {
-	all, _ := a.Grid.NumChunks()
-	for k := range all {
-		r, data, err := m.reference(ctx, a, k)
-		if err != nil {
-			return false, err
-		}
-		if data == nil && r.source == 0 {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// withScalars returns the manifest with the elements of arrays without axes that are not
-// stored, as those of grid mappings often are. VirtualiZarr fails on references to an
-// array without a chunk, and xarray takes such an element for a missing value.
-func (m *Manifest) withScalars(ctx context.Context) (*Manifest, error) {
-	whole := *m
-	whole.Arrays = slices.Clone(m.Arrays)
-	for i, a := range m.Arrays {
-		typ, err := dtype.Parse(a.Document.DataType.Name, a.Document.DataType.Configuration)
-		if a.Grid.Rank() > 0 || err != nil || typ.Variable() {
-			continue
-		}
-		absent, err := m.hasMissing(ctx, a)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", a.Path, err)
-		}
-		elem, err := typ.ParseFill(a.Document.FillValue)
-		if err != nil || !absent {
-			continue
-		}
-		if !byteorder.Little() {
-			typ.Swap(elem, elem)
-		}
-		doc := *a.Document
-		doc.Codecs = []metadata.Extension{scan.Plain(typ, false)}
-		if whole.Arrays[i], err = newArray(a.Path, &doc, a.Grid, 0); err != nil {
-			return nil, err
-		}
-		whole.Arrays[i].setInline(0, elem)
-	}
-	return &whole, nil
-}
-
-// withMask returns the document of an array with missing chunks in a form that keeps its
-// fill value in format 2. There the fill value is null unless the attribute _FillValue
-// has it, because xarray takes elements that are equal to it for missing ones. With the
-// attribute, those of missing chunks are.
-func withMask(doc *metadata.Array) (*metadata.Array, error) {
-	typ, err := dtype.Parse(doc.DataType.Name, doc.DataType.Configuration)
-	if err != nil || !missing.Coded(typ) {
-		return doc, nil // collectV2 checks it
-	}
-	if _, ok, err := metadata.Attribute(doc.Attributes, missing.FillValue); ok || err != nil {
-		return doc, err
-	}
-	fill, err := typ.ParseFill(doc.FillValue)
-	if err != nil || bytes.Equal(fill, typ.Default()) { // null is read as the default
-		return doc, err
-	}
-	text, err := missing.Format(typ, fill)
-	if err != nil {
-		return nil, err
-	}
-	masked := *doc
-	if masked.Attributes == nil {
-		masked.Attributes = []byte("{}")
-	}
-	masked.Attributes, err = metadata.SetAttribute(masked.Attributes, missing.FillValue, nonfinite.Text(text))
-	return &masked, err
-}
-
-// checkFill returns an error if missing chunks of an array would have other elements by
-// its document of format 2.
-func checkFill(a *Array, doc *metadata.Array) error {
-	typ, err := dtype.Parse(a.Document.DataType.Name, a.Document.DataType.Configuration)
-	if err != nil {
-		return nil // elements of an unknown type cannot be read
-	}
-	want, err := typ.ParseFill(a.Document.FillValue)
-	if err != nil {
-		return err
-	}
-	got, err := typ.ParseFill(doc.FillValue)
-	if err != nil || bytes.Equal(got, want) {
-		return err
-	}
-	return fmt.Errorf("%w: %s has chunks that are missing, whose elements are %s; in format 2 they would be %s, which is what marks missing values there; write a manifest (%s)",
-		zarr.ErrUnsupported, a.Path, a.Document.FillValue, doc.FillValue, Suffix)
-}
+const (
+	// mostRecordBytes bounds the records in memory: some 400 files of fsspec's size.
+	mostRecordBytes = 128 << 20
+	// fileBytes is counted for each file besides its records. It bounds the files that
+	// are known not to be there.
+	fileBytes = 16 << 10
+)

@@ -5,29 +5,45 @@ package virtual
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"errors"
 	"fmt"
-	"iter"
+	"math"
 	"slices"
 	"strings"
 
-	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
-	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/remedy"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/selection"
 )
 
-// alike checks that an array fits the one that is there already, except along an axis.
-// It returns a function that leaves out attributes which do not hold for both.
-func (j *Joined) alike(p *Part, old *joined, a *Array, along int) (leave func(), err error) {
+// fit is an array of a part and the one that is there already, which it has to fit.
+type fit struct {
+	how   Join
+	notes *notes
+	part  *Part
+	old   *joined // the one that is there
+	a     *Array  // that of the part
+}
+
+// mismatch returns an [ErrMismatch] about the array.
+func (f *fit) mismatch(format string, args ...any) error {
+	return mismatch(f.part.Name, f.a.Path, format, args...)
+}
+
+// failed returns an error of reading the array.
+func (f *fit) failed(err error) error {
+	return fmt.Errorf("%s: %s: %w", f.part.Name, f.a.Path, err)
+}
+
+// alike checks that the array fits, except along an axis. It returns a function that
+// leaves out attributes which do not hold for both arrays.
+func (f *fit) alike(along int) (leave func(), err error) {
+	old, a := f.old, f.a
 	was, is := old.Document, a.Document
 	kept := old.coord != nil // as values, which are compared or encoded anew
 	retyped := old.retypes(a)
@@ -43,7 +59,7 @@ func (j *Joined) alike(p *Part, old *joined, a *Array, along int) (leave func(),
 		{"codecs", !kept && !retyped && !sameDecoding(was, is), codecNames(was), codecNames(is)},
 	} {
 		if x.differ {
-			return nil, mismatch(p.Name, a.Path, "its %s: %v, and in %s it is %v", x.what, x.fresh, old.last, x.old)
+			return nil, f.mismatch("its %s: %v, and in %s it is %v", x.what, x.fresh, old.last, x.old)
 		}
 	}
 	for i := range is.Shape {
@@ -52,19 +68,20 @@ func (j *Joined) alike(p *Part, old *joined, a *Array, along int) (leave func(),
 		}
 		was, is := old.Grid.Axis(i), a.Grid.Axis(i)
 		if was.Extent() != is.Extent() {
-			return nil, mismatch(p.Name, a.Path, "axis %s has %s, and in %s it has %d", axisText(a, i), quantity.Count(is.Extent(), "elements"), old.last, was.Extent())
+			return nil, f.mismatch("axis %s has %s, and in %s it has %d", axisText(a, i), quantity.Count(is.Extent(), "elements"), old.last, was.Extent())
 		}
 		if !kept && !sameEdges(was, is) {
-			return nil, mismatch(p.Name, a.Path, "axis %s has chunks of %s, and in %s of %s", axisText(a, i), is, old.last, was)
+			return nil, f.mismatch("axis %s has chunks of %s, and in %s of %s", axisText(a, i), is, old.last, was)
 		}
 	}
-	return j.meaning(p, old, a)
+	return f.meaning()
 }
 
 // meaning checks that elements of the part mean what those of the array mean, by
 // their attributes ([cf.Statements]). It returns a function that leaves out those which
 // do not hold for both.
-func (j *Joined) meaning(p *Part, old *joined, a *Array) (leave func(), err error) {
+func (f *fit) meaning() (leave func(), err error) {
+	old, a := f.old, f.a
 	if bytes.Equal(old.Document.Attributes, a.Document.Attributes) { // as in most files
 		return func() {}, nil
 	}
@@ -78,18 +95,18 @@ func (j *Joined) meaning(p *Part, old *joined, a *Array) (leave func(), err erro
 	}
 	// Values are converted to the attributes of the array that is there, so these
 	// attributes may differ.
-	for _, name := range old.converts(a, p.Manifest) {
+	for _, name := range old.converts(a, f.part.Manifest) {
 		delete(is, name)
 		if v := was[name]; !v.IsZero() {
 			is[name] = v
 		}
 	}
-	if old.along >= 0 && continues(was, is, j.join.Concat, old.extent()) {
+	if old.along >= 0 && continues(was, is, f.how.Concat, old.extent()) {
 		is[tiepoint] = was[tiepoint]
 	}
 	faults, others := was.Compare(is)
 	if len(faults) > 0 {
-		return nil, mismatch(p.Name, a.Path, "%s%s", was.Differ(is, faults, old.last), a.wayOut(faults))
+		return nil, f.mismatch("%s%s", was.Differ(is, faults, old.last), a.wayOut(faults))
 	}
 	raw, err := was.Without(old.Document.Attributes, others, is)
 	if err != nil || len(others) == 0 {
@@ -101,17 +118,9 @@ func (j *Joined) meaning(p *Part, old *joined, a *Array) (leave func(), err erro
 		// What only later files have was never there, and differs in each of them.
 		others = slices.DeleteFunc(others, func(name string) bool { return slices.Contains(old.left, name) })
 		if old.left = append(old.left, others...); len(others) > 0 {
-			j.note("%s: attributes differ between %s and %s, and are left out: %s", a.Path, old.last, p.Name, someOf(others))
+			f.notes.add("%s: attributes differ between %s and %s, and are left out: %s", a.Path, old.last, f.part.Name, someOf(others))
 		}
 	}, err
-}
-
-// extent returns the length of the axis along which the array grows, so far.
-func (n *joined) extent() (length int64) {
-	for _, axis := range n.axes {
-		length += axis.Extent()
-	}
-	return length
 }
 
 // sameGroups checks that groups of the part do not say otherwise what elements mean, as
@@ -260,20 +269,6 @@ func sameEdges(a, b grid.Axis) bool {
 	return a.Equal(b) || regular && also && x == y
 }
 
-func sameName(a, b *string) bool {
-	return a == nil && b == nil || a != nil && b != nil && *a == *b
-}
-
-func namesOf(doc *metadata.Array) []string {
-	names := make([]string, len(doc.DimensionNames))
-	for i, n := range doc.DimensionNames {
-		if n != nil {
-			names[i] = *n
-		}
-	}
-	return names
-}
-
 func codecNames(doc *metadata.Array) (names []string) {
 	for _, c := range doc.Codecs {
 		names = append(names, fmt.Sprintf("%s%s", c.Name, c.Configuration))
@@ -281,127 +276,86 @@ func codecNames(doc *metadata.Array) (names []string) {
 	return names
 }
 
-func axisText(a *Array, i int) string {
-	if names := namesOf(a.Document); i < len(names) && names[i] != "" {
-		return fmt.Sprintf("%d (%s)", i, names[i])
-	}
-	return fmt.Sprint(i)
-}
-
-// digestBytes is how many bytes of elements are read at once for a digest, unless a chunk
-// has more.
-const digestBytes = 64 << 20
-
-// digest returns a hash of all elements of an array of a part, which it reads piece by
-// piece. Arrays with the same chunks have the same digest if and only if their elements
-// are equal.
-func (p *Part) digest(ctx context.Context, path string) ([]byte, error) {
-	if p.array == nil {
-		return nil, errors.New("its elements cannot be read")
-	}
-	a, err := p.array(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	sum, buffer := sha256.New(), []byte(nil)
-	for box := range boxesOf(a.Grid(), widthOf(a.Type()), digestBytes) {
-		if buffer, err = elementsIn(ctx, a, box, buffer[:0]); err != nil {
-			return nil, err
-		}
-		sum.Write(buffer)
-	}
-	return sum.Sum(nil), nil
-}
-
-// boxesOf yields boxes that cover an array, in the order of their first elements. Each
-// consists of whole chunks, and has at most so many bytes unless it is one chunk.
-func boxesOf(g *grid.Grid, width, most int64) iter.Seq[selection.Box] {
-	shape, count := g.Shape(), g.Chunks()
-	split := 0 // the boxes have one chunk along the axes before this one, and all of the others
-	// Boxes of whole rows are read by fewer requests than single chunks.
-	for split < len(shape) && !fitsIn(g, width, split, most) {
-		split++
-	}
-	return func(yield func(selection.Box) bool) {
-		if slices.Contains(shape, 0) {
-			return
-		}
-		boxes, _ := checked.Product(count[:split]...)
-		index := make([]int64, len(count))
-		for k := range boxes {
-			indexOf(k, count[:split], 0, index[:split])
-			cell, _ := g.Chunk(index) // it is in the grid
-			length := slices.Clone(shape)
-			copy(length, cell.Logical[:split])
-			if !yield(boxOf(cell.Start, length)) {
-				return
-			}
-		}
-	}
-}
-
-// fitsIn reports whether boxes with one chunk along the first axes, and with all elements
-// along the others, have at most so many bytes.
-func fitsIn(g *grid.Grid, width int64, first int, most int64) bool {
-	n := width
-	for i, extent := range g.Shape() {
-		if axis := g.Axis(i); i < first {
-			extent = axis.Longest(grid.Interval{Stop: axis.Chunks()})
-		}
-		var ok bool
-		if n, ok = checked.Mul(n, extent); !ok || n > most {
-			return false
-		}
-	}
-	return true
-}
-
-// repeats checks that a large array of a part is the one that is there already, if the
-// files are to be compared as a whole.
-func (j *Joined) repeats(ctx context.Context, p *Part, old *joined, a *Array) error {
+// repeats checks that a large array is the one that is there already, if the files are to
+// be compared as a whole.
+func (f *fit) repeats(ctx context.Context) error {
+	old, a := f.old, f.a
 	switch {
 	case old.unread != nil:
-		return j.uncompared(p, old, a, old.unread)
-	case !j.join.Compare && j.join.merges():
-		return mismatch(p.Name, a.Path, "%s has it, too, and it is too large to compare by itself: compare all values (--compare), or give --concat or --stack a dimension", old.last)
-	case !j.join.Compare:
-		j.note("%s: its values were not compared with those in %s, which count; --compare reads and compares them", a.Path, old.last)
+		return f.uncompared(old.unread)
+	case !f.how.Compare && f.how.merges():
+		return f.mismatch("%s has it, too, and it is too large to compare by itself: compare all values (--compare), or give --concat or --stack a dimension", old.last)
+	case !f.how.Compare:
+		f.notes.add("%s: its values were not compared with those in %s, which count; --compare reads and compares them", a.Path, old.last)
 		return nil
 	}
-	sum, err := p.digest(ctx, a.Path)
+	sum, err := f.part.digest(ctx, a.Path)
 	if undecodable(err) {
-		return j.uncompared(p, old, a, err)
+		return f.uncompared(err)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %s: %w", p.Name, a.Path, err)
+		return f.failed(err)
 	}
-	if !bytes.Equal(sum, old.digest) {
-		return mismatch(p.Name, a.Path, "its values differ from those in %s, and it does not have the dimension of the files: leave it out ("+remedy.Without+"), or join files that agree", old.last)
+	if sum != old.digest {
+		return f.mismatch("its values differ from those in %s, and it does not have the dimension of the files: leave it out ("+remedy.Without+"), or join files that agree", old.last)
 	}
 	return nil
 }
 
-// uncompared notes that an array of a part, which is there already, cannot be compared.
-// In a merge it may be another one.
-func (j *Joined) uncompared(p *Part, old *joined, a *Array, why error) error {
-	if j.join.merges() {
-		return mismatch(p.Name, a.Path, "%s has it, too, and they cannot be compared: %v", old.last, why)
+// uncompared notes that the arrays cannot be compared. In a merge it may be another one.
+func (f *fit) uncompared(why error) error {
+	if f.how.merges() {
+		return f.mismatch("%s has it, too, and they cannot be compared: %v", f.old.last, why)
 	}
-	j.note("%s: its values in %s were not compared with those in %s, which count: %v", a.Path, p.Name, old.last, why)
+	f.notes.add("%s: its values in %s were not compared with those in %s, which count: %v", f.a.Path, f.part.Name, f.old.last, why)
 	return nil
 }
 
-// elementsIn appends the elements of a part of an array, in host byte order. Texts have
-// their lengths before them.
-func elementsIn(ctx context.Context, a *zarr.Array, sel selection.Box, dst []byte) ([]byte, error) {
-	if a.Type().Variable() {
-		b, err := zarr.Read[string](ctx, a, sel)
-		return appendTexts(dst, b.Data), err
+// The attributes that say where a GeoTIFF image lies (OGC 19-008r4, 7.4): the point of
+// the raster i, j, k is at x, y, z of the model, and pixels have a size.
+const (
+	tiepoint   = "ModelTiepoint"
+	pixelScale = "ModelPixelScale"
+)
+
+// continues reports whether an image begins where another one ends, which has n pixels
+// along an axis named y or x. Then the tie point of the other one holds for both.
+func continues(s, o cf.Statements, axis string, n int64) bool {
+	was, is := numbersIn(s[tiepoint]), numbersIn(o[tiepoint])
+	scale := numbersIn(s[pixelScale])
+	if len(was) != 6 || len(is) != 6 || len(scale) != 3 || !slices.Equal(scale, numbersIn(o[pixelScale])) {
+		return false
 	}
-	n := int64(a.Type().Size())
-	for _, x := range sel {
-		n *= x[1] - x[0]
+	x, y := origin(was, scale)
+	switch axis {
+	case "x":
+		x += float64(n) * scale[0]
+	case "y": // rows go down, against the axis of the model
+		y -= float64(n) * scale[1]
+	default:
+		return false
 	}
-	dst = slices.Grow(dst, int(n))[:len(dst)+int(n)]
-	return dst, a.ReadBytes(ctx, sel, dst[len(dst)-int(n):])
+	atX, atY := origin(is, scale)
+	const part = 1e-3 // of a pixel: positions are rounded
+	return math.Abs(atX-x) <= part*math.Abs(scale[0]) && math.Abs(atY-y) <= part*math.Abs(scale[1])
+}
+
+// origin returns where the first corner of an image is.
+func origin(tie, scale []float64) (x, y float64) {
+	return tie[3] - tie[0]*scale[0], tie[4] + tie[1]*scale[1]
+}
+
+// numbersIn returns a list of numbers, nil if it is none.
+func numbersIn(v strictjson.Value) (list []float64) {
+	if v.Kind() != strictjson.Array {
+		return nil
+	}
+	for _, e := range v.Elements() {
+		x, err := e.Float64()
+		if err != nil {
+			return nil
+		}
+		list = append(list, x)
+	}
+	return list
 }

@@ -101,8 +101,8 @@ func TestListingOfMany(t *testing.T) {
 			}
 			n++
 		}
-		if n != want.entries || len(m.folder.kept) > want.blocks {
-			t.Errorf("%s: %d entries, %d blocks were read", dir, n, len(m.folder.kept))
+		if n != want.entries || len(m.folder.kept.kept) > want.blocks {
+			t.Errorf("%s: %d entries, %d blocks were read", dir, n, len(m.folder.kept.kept))
 		}
 	}
 	m, err := Open(t.Context(), s, at)
@@ -116,8 +116,8 @@ func TestListingOfMany(t *testing.T) {
 		}
 		n++
 	}
-	if n != 84*planes+2 || len(m.folder.kept) != len(m.Arrays[0].blocks) {
-		t.Errorf("%d entries, %d blocks were read", n, len(m.folder.kept))
+	if n != 84*planes+2 || len(m.folder.kept.kept) != len(m.Arrays[0].blocks) {
+		t.Errorf("%d entries, %d blocks were read", n, len(m.folder.kept.kept))
 	}
 }
 

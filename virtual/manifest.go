@@ -3,24 +3,17 @@
 package virtual
 
 import (
-	"errors"
-	"fmt"
-	"net/url"
-	"path"
-	"path/filepath"
+	"cmp"
+	"context"
 	"slices"
-	"strconv"
 	"strings"
 
-	"varve.dev/zarr"
-	"varve.dev/zarr/internal/quantity"
-	"varve.dev/zarr/internal/sentinel"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/store"
+	"varve.dev/zarr/virtual/scan"
 )
 
-// ErrLimit means that a manifest is larger than this program works with.
-var ErrLimit = errors.New("the manifest is too large")
+// Suffix ends the name of the folder of a manifest.
+const Suffix = ".vz"
 
 // Manifest is a hierarchy whose arrays are references into sources.
 type Manifest struct {
@@ -40,6 +33,35 @@ type Group struct {
 	Path     string // "" for the root
 	Document *metadata.Group
 }
+
+// Join says how files become one hierarchy. Without any field set, every array comes from
+// one file (a merge), and arrays of several files must have the same values.
+type Join struct {
+	// Concat is the name of the dimension along which arrays that have it follow each
+	// other, such as "time". Each file adds its own chunks, so that files of unequal
+	// lengths fit. An array that has one value along it, as a field of a forecast has one
+	// time, gets the dimension and a coordinate.
+	Concat string
+	// Stack is the name of a new dimension with one index for each file, such as
+	// "member". It becomes the first axis of all arrays but coordinates.
+	Stack string
+	// Padded lets files end within a chunk that is stored with padding, by the experiment
+	// encoded_chunk_shapes (zarr-extensions, pull request 75). Few programs read such
+	// grids; see [zarr.Experimental].
+	Padded bool
+	// CopyPadded lets files end within such a chunk, and gives the manifest copies of
+	// these chunks without the padding ([Collector.CopyPadded]). Every program can read
+	// the grid. It comes before Padded.
+	CopyPadded bool
+	// Compare reads and compares all arrays that files repeat. Without it only
+	// coordinates, and others of at most 1 MiB, are compared; larger ones count as the
+	// first file has them, with a note, and are an error in a merge. It is not stored
+	// with the manifest.
+	Compare bool
+}
+
+// merges reports whether files add different arrays.
+func (j Join) merges() bool { return j.Concat+j.Stack == "" }
 
 // Array returns the array at a path, or nil.
 func (m *Manifest) Array(path string) *Array {
@@ -65,212 +87,82 @@ func (m *Manifest) sort() {
 	slices.SortFunc(m.Arrays, func(a, b *Array) int { return strings.Compare(a.Path, b.Path) })
 }
 
-// Source is a file that chunks are references into.
-type Source struct {
-	// Location is a URL, or a path with slashes, relative to the folder that the
-	// manifest is in.
-	Location string
-	// Size, Modified and Version identify what was scanned. Modified is in nanoseconds
-	// since 1970. Version is an ETag or the like, with the scheme of its store before it,
-	// as in "s3:…". Each is zero if it is not known, and is not compared then: a file of
-	// the time 0 is known by its size only.
-	Size     int64
-	Modified int64
-	Version  string
-}
-
-// errSourceChanged means that a source is not the file that was scanned: its size, its
-// version or its time of modification differ. Its references may be wrong.
-var errSourceChanged = sentinel.New("the source has changed since it was scanned", zarr.ErrSourceChanged)
-
-// describe returns a source for the version of a file that info describes. scheme is that
-// of the store, such as "s3", or "file" for a directory of this machine. A local file
-// keeps its time when it is moved or copied with it, but not its version. A version of an
-// object is better than its time, which services round, but means nothing to another
-// driver.
-func describe(location string, info store.Info, scheme string) Source {
-	s := Source{Location: location, Size: info.Size}
-	switch {
-	case scheme == "file" && !info.FileTime.IsZero():
-		s.Modified = info.FileTime.UnixNano()
-	case scheme != "file" && !info.Version.IsZero():
-		s.Version = scheme + ":" + info.Version.String()
+// reference returns where a chunk is, or its bytes if it has no source.
+func (m *Manifest) reference(ctx context.Context, a *Array, n int64) (reference, []byte, error) {
+	if data, ok := a.inline[n]; ok {
+		return reference{}, data, nil
 	}
-	return s
-}
-
-// version returns the version of bytes of the source. Whoever reads them has made sure
-// that the source is the one that was scanned.
-func (s *Source) version(r reference) store.Version {
-	b := make([]byte, 0, len(s.Location)+len(s.Version)+4*21+5)
-	b = append(append(b, s.Location...), ' ')
-	b = append(strconv.AppendInt(b, s.Size, 10), ' ')
-	b = append(strconv.AppendInt(b, s.Modified, 10), ' ')
-	b = append(append(b, s.Version...), ' ')
-	b = append(strconv.AppendUint(b, r.offset, 10), ' ')
-	return store.MakeVersion(string(strconv.AppendUint(b, r.length, 10)))
-}
-
-// check returns [zarr.ErrSourceChanged] if info describes another version of the source.
-// scheme is that of the store that it comes from, "file" only if it has the times of
-// files: an archive has rounded ones.
-func (s *Source) check(info store.Info, scheme string) error {
-	version, known := strings.CutPrefix(s.Version, scheme+":")
-	switch {
-	case s.Size > 0 && info.Size != s.Size:
-		return fmt.Errorf("%w: it had %s and has %d", errSourceChanged, quantity.Count(s.Size, "bytes"), info.Size)
-	case known && !info.Version.IsZero() && info.Version.String() != version:
-		return fmt.Errorf("%w: it has another version", errSourceChanged)
-	case scheme == "file" && s.Modified != 0 && !info.FileTime.IsZero() && info.FileTime.UnixNano() != s.Modified:
-		return fmt.Errorf("%w: it was modified", errSourceChanged)
+	p, ok := find(a.blocks, n)
+	if !ok {
+		if n -= a.stored(); n < 0 || n >= int64(a.refs.len()) {
+			return reference{}, nil, nil
+		}
+		return a.refs.at(int(n)), nil, nil
 	}
+	r, err := m.folder.references(ctx, p)
+	if err != nil {
+		return reference{}, nil, err
+	}
+	return r.at(int(n - p.First)), nil, nil
+}
+
+// source returns the source with a number, counted from 1.
+func (m *Manifest) source(ctx context.Context, number uint32) (Source, error) {
+	n := int64(number) - 1
+	p, ok := find(m.sourceBlocks, n)
+	if !ok {
+		if n -= firstNumber(m.sourceBlocks); n < 0 || n >= int64(len(m.Sources)) {
+			return Source{}, scan.Corruptf("a reference to source %d of %d", number, m.count())
+		}
+		return m.Sources[n], nil
+	}
+	list, err := m.folder.sources(ctx, p)
+	if err != nil {
+		return Source{}, err
+	}
+	return list[n-p.First], nil
+}
+
+// count returns the number of sources.
+func (m *Manifest) count() int64 { return firstNumber(m.sourceBlocks) + int64(len(m.Sources)) }
+
+// load reads the references of an array from a number on into memory, and those that are
+// in one block with them.
+func (m *Manifest) load(ctx context.Context, a *Array, from int64) error {
+	stay := 0
+	for stay < len(a.blocks) && a.blocks[stay].First+a.blocks[stay].Count <= from {
+		stay++
+	}
+	all := references{}
+	for _, p := range a.blocks[stay:] {
+		r, err := m.folder.references(ctx, p)
+		if err != nil {
+			return err
+		}
+		all.concat(r)
+	}
+	all.concat(a.refs)
+	a.refs, a.blocks = all, a.blocks[:stay:stay]
 	return nil
 }
 
-// SourceError is an error of reading a source.
-type SourceError struct {
-	// Location is that of the source: a URL without secrets, or an absolute path. The
-	// manifest may have it in another form, such as a path relative to its own folder.
-	Location string
-	Err      error
-}
+// before returns the manifest that is stored, whose references lead to its sources.
+func (m *Manifest) before() *Manifest { return cmp.Or(m.former, m) }
 
-// Error returns the location and the reason.
-func (e *SourceError) Error() string { return e.Location + ": " + e.Err.Error() }
-
-// SourceLocation returns the location. Packages that cannot import this one, such as
-// check, tell by it which chunks fail for the same reason.
-func (e *SourceError) SourceLocation() string { return e.Location }
-
-// Unwrap returns the reason.
-func (e *SourceError) Unwrap() error { return e.Err }
-
-// ErrNotAllowed means that a reference leads to a place that the reader has not allowed.
-// Name the place ([WithAllowed], --allow) if you trust the author of the references.
-var ErrNotAllowed = errors.New("the reference leads to a place that is not allowed")
-
-// place is a location in a form in which equal places are equal: the parts of a URL,
-// decoded. A local path has the scheme "file".
-type place struct {
-	scheme, host string // lower case, without the usual port
-	path         string // clean, begins with a slash
-	query        string // options or a signature; not compared
-}
-
-// ports are the usual ports of schemes.
-var ports = map[string]string{"http": "80", "https": "443"}
-
-// placeOf returns the place of a URL or of an absolute or relative local path.
-func placeOf(location string) (place, error) {
-	if !strings.Contains(location, "://") {
-		abs, err := filepath.Abs(filepath.FromSlash(location))
-		return place{scheme: "file", path: path.Clean("/" + strings.TrimPrefix(filepath.ToSlash(abs), "/"))}, err
+// checkUnique returns an error if two nodes have one path.
+func (m *Manifest) checkUnique() error {
+	paths := make([]string, 0, len(m.Groups)+len(m.Arrays))
+	for _, g := range m.Groups {
+		paths = append(paths, g.Path)
 	}
-	scheme, rest, _ := strings.Cut(location, "://")
-	scheme = strings.ToLower(scheme)
-	if scheme == "gcs" {
-		scheme = "gs"
+	for _, a := range m.Arrays {
+		paths = append(paths, a.Path)
 	}
-	if scheme == "http" || scheme == "https" || scheme == "file" {
-		return placeOfURL(location)
-	}
-	// The paths of object stores are not percent-encoded.
-	rest, query, _ := strings.Cut(rest, "?")
-	host, dir, _ := strings.Cut(rest, "/")
-	if host == "" || strings.ContainsAny(rest, "\\\x00") || strings.Contains(host, "@") {
-		return place{}, fmt.Errorf("%w: a location that programs read in different ways", ErrNotAllowed)
-	}
-	return place{scheme, strings.ToLower(host), path.Clean("/" + dir), query}, nil
-}
-
-// placeOfURL returns the place of a URL of a file or a web server.
-func placeOfURL(location string) (place, error) {
-	u, err := url.Parse(location)
-	switch {
-	case err != nil:
-		return place{}, fmt.Errorf("%w: a location that is not a URL", ErrNotAllowed)
-	case u.User != nil:
-		return place{}, fmt.Errorf("%w: a URL with a user", ErrNotAllowed)
-	case u.Opaque != "" || u.Fragment != "" || strings.ContainsAny(u.Path, "\\\x00"):
-		return place{}, fmt.Errorf("%w: a URL with characters that programs read in different ways", ErrNotAllowed)
-	}
-	p := place{scheme: strings.ToLower(u.Scheme), host: strings.ToLower(u.Hostname()), query: u.RawQuery}
-	p.host = strings.TrimSuffix(p.host, ".")
-	if strings.Contains(p.host, ":") { // an address of IPv6
-		p.host = "[" + p.host + "]"
-	}
-	if port := u.Port(); port != "" && port != ports[p.scheme] {
-		p.host += ":" + port
-	}
-	if p.scheme == "file" && p.host == "localhost" {
-		p.host = ""
-	}
-	if p.host == "" && p.scheme != "file" {
-		return place{}, fmt.Errorf("%w: a URL without a host", ErrNotAllowed)
-	}
-	p.path = path.Clean("/" + u.Path)
-	return p, nil
-}
-
-// join returns the place of a location that is absolute or relative to a folder.
-func (p place) join(location string) (place, error) {
-	if strings.Contains(location, "://") {
-		return placeOf(location)
-	}
-	if strings.ContainsAny(location, "\\\x00") {
-		return place{}, fmt.Errorf("%w: a path with characters that programs read in different ways", ErrNotAllowed)
-	}
-	if !strings.HasPrefix(location, "/") {
-		location = p.path + "/" + location
-	} else if p.scheme != "file" {
-		return place{}, fmt.Errorf("%w: a local path, and the references are not local", ErrNotAllowed)
-	}
-	p.path = path.Clean("/" + location)
-	return p, nil
-}
-
-// within reports whether p is in the folder f or below, and returns the path from there.
-func (p place) within(f place) (rel string, ok bool) {
-	if p.scheme != f.scheme || p.host != f.host {
-		return "", false
-	}
-	if f.path == "/" {
-		return p.path[1:], true
-	}
-	return strings.CutPrefix(p.path, f.path+"/")
-}
-
-// String returns the location of the place.
-func (p place) String() string {
-	if p.scheme == "file" {
-		if len(p.path) > 2 && p.path[2] == ':' && filepath.Separator == '\\' { // /C:/data
-			return filepath.FromSlash(p.path[1:])
+	slices.Sort(paths)
+	for i, path := range paths[min(1, len(paths)):] {
+		if path == paths[i] {
+			return scan.Corruptf("two nodes at %q", path)
 		}
-		return filepath.FromSlash(p.path)
 	}
-	u := url.URL{Scheme: p.scheme, Host: p.host, Path: p.path, RawQuery: p.query}
-	if p.scheme != "http" && p.scheme != "https" { // their paths are not percent-encoded
-		return p.scheme + "://" + p.host + p.path + strings.TrimSuffix("?"+p.query, "?")
-	}
-	return u.String()
-}
-
-// split returns the folder and the name of a place.
-func (p place) split() (folder place, name string) {
-	dir, name := path.Split(p.path)
-	p.path = path.Clean(dir)
-	return p, name
-}
-
-// relative returns the location of p relative to a folder, or its own location if both
-// are on different hosts.
-func (p place) relative(folder place) string {
-	if p.scheme != folder.scheme || p.host != folder.host {
-		return p.String()
-	}
-	up, base := "", folder.path
-	for base != "/" && !strings.HasPrefix(p.path, base+"/") {
-		base, up = path.Dir(base), up+"../"
-	}
-	return up + strings.TrimPrefix(strings.TrimPrefix(p.path, base), "/")
+	return nil
 }

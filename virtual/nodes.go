@@ -16,6 +16,27 @@ import (
 	"varve.dev/zarr/store"
 )
 
+func init() { store.RegisterFolder(Suffix, openFolder) }
+
+// openFolder opens a stored manifest as a store. It is what a location such as
+// archive.vz/t2m opens.
+func openFolder(ctx context.Context, folder, name string, access store.Access) (store.Store, error) {
+	return openIn(ctx, folder, access, func(home store.Store, dir store.Path, folder string) (*view, error) {
+		path, err := dir.Join(name)
+		if err != nil {
+			return nil, err
+		}
+		m, err := Open(ctx, home, path)
+		if err != nil {
+			return nil, err
+		}
+		from, err := newSites(ctx, home, dir, folder, name)
+		return newStore(m, from), err
+	})
+}
+
+func newStore(m *Manifest, from sources) *view { return &view{content: newNodes(m), sources: from} }
+
 // nodes are the keys of the nodes of a manifest.
 type nodes struct {
 	manifest *Manifest

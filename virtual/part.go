@@ -4,11 +4,14 @@ package virtual
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual/scan"
@@ -37,52 +40,6 @@ type Part struct {
 	shown  *view
 	read   map[string][]byte // what Values has returned, if it is remembered
 	closer func() error
-}
-
-// remember makes the part remember the values that are read of it.
-func (p *Part) remember() {
-	p.read = map[string][]byte{}
-	read := p.Values
-	p.Values = func(ctx context.Context, path string) ([]byte, error) {
-		values, ok := p.read[path]
-		if ok {
-			return values, nil
-		}
-		values, err := read(ctx, path)
-		if err == nil {
-			p.read[path] = values
-		}
-		return values, err
-	}
-}
-
-// mostAhead bounds the values in bytes of an array that are read before the part is
-// added.
-const mostAhead = 1 << 20
-
-// readAhead reads the values that joining the part will need: files are added one by one,
-// but read at the same time. Errors are dropped, because the next reader of the values
-// gets them again.
-func (p *Part) readAhead(ctx context.Context, how Join) {
-	p.remember()
-	for _, a := range p.Manifest.Arrays {
-		// Large arrays are read when they are compared: many files at once would hold
-		// too much.
-		if _, small := sizeOf(a, mostAhead); small && how.reads(a, p.Manifest) {
-			_, _ = p.Values(ctx, a.Path)
-		}
-	}
-}
-
-// reads reports whether joining a part reads the values of an array of it.
-func (j Join) reads(a *Array, of *Manifest) bool {
-	switch {
-	case j.Stack != "" && !isCoordinate(a):
-		return false
-	case j.Concat != "" && axisOf(a.Document, j.Concat) >= 0:
-		return keepsValues(a, j.Concat, of)
-	}
-	return compared(a)
 }
 
 // openPart scans the file at a key of a store. location is how the manifest will name it,
@@ -178,4 +135,55 @@ func (s *scanned) Get(_ context.Context, _ store.Key, q store.Request, dst []byt
 		return nil, store.Info{}, err
 	}
 	return out, s.file.Info(), nil
+}
+
+// readFrom makes a function the one that opens the arrays of a part to read them.
+func (p *Part) readFrom(open func(ctx context.Context, path string) (*zarr.Array, error)) {
+	p.array = open
+	p.Values = func(ctx context.Context, path string) ([]byte, error) {
+		a, err := open(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		return readAll(ctx, a)
+	}
+}
+
+// readAll returns all elements of an array, in host byte order. Texts have their lengths
+// before them.
+func readAll(ctx context.Context, a *zarr.Array) ([]byte, error) {
+	if a.Type().Variable() {
+		b, err := zarr.Read[string](ctx, a, nil)
+		return appendTexts(nil, b.Data), err
+	}
+	n, ok := checked.Product(append(a.Shape(), int64(a.Type().Size()))...)
+	if !ok || n > mostValues {
+		return nil, fmt.Errorf("%w: the array %s of shape %v", ErrLimit, a.Path(), a.Shape())
+	}
+	values := make([]byte, n)
+	return values, a.ReadBytes(ctx, nil, values)
+}
+
+// appendTexts appends texts with their lengths before them.
+func appendTexts(dst []byte, texts []string) []byte {
+	for _, text := range texts {
+		dst = append(binary.AppendUvarint(dst, uint64(len(text))), text...)
+	}
+	return dst
+}
+
+// mostValues bounds the values of a coordinate in bytes.
+const mostValues = 1 << 30
+
+// digest returns a digest of all elements of an array of a part. Arrays of the same
+// elements have the same one.
+func (p *Part) digest(ctx context.Context, path string) (string, error) {
+	if p.array == nil {
+		return "", errors.New("its elements cannot be read")
+	}
+	a, err := p.array(ctx, path)
+	if err != nil {
+		return "", err
+	}
+	return a.Digest(ctx, nil)
 }

@@ -9,80 +9,9 @@ import (
 	"path"
 	"slices"
 
-	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/byteorder"
-	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
-	"varve.dev/zarr/virtual/scan"
 )
-
-// point is the place of an array along an axis that it lacks, as [scan.Point], in its
-// stored form. The coordinate is beside the array.
-type point struct {
-	Axis       int             `json:"axis"`
-	Name       string          `json:"name"`
-	Document   *metadata.Array `json:"-"` // of the coordinate
-	Text       string          `json:"document"`
-	Value      []byte          `json:"value"` // in host byte order
-	Attributes []string        `json:"attributes"`
-}
-
-// pointsOf returns the points of a scanned array.
-func pointsOf(s *scan.Array) (list []point, err error) {
-	for _, p := range s.Points {
-		c := p.Coordinate
-		if len(c.Chunks) != 1 || len(c.Chunks[0].Data) != c.Type.Size() {
-			return nil, scan.Corruptf("the coordinate %s has no element", c.Path)
-		}
-		g, err := grid.New([]int64{1}, grid.Chunks(1)...)
-		if err != nil {
-			return nil, err
-		}
-		q := point{Axis: p.Axis, Name: c.Path, Value: bytes.Clone(c.Chunks[0].Data), Attributes: p.Attributes}
-		if q.Document, err = documentOf(c, g); err != nil {
-			return nil, err
-		}
-		text, err := q.Document.Marshal(metadata.Limits{})
-		if err != nil {
-			return nil, err
-		}
-		q.Text = string(text)
-		if !byteorder.Little() {
-			c.Type.Swap(q.Value, q.Value)
-		}
-		list = append(list, q)
-	}
-	return list, nil
-}
-
-// checkPoints returns an error unless points that were stored are those of an array. It
-// parses their documents.
-func (a *Array) checkPoints() error {
-	for i := range a.points {
-		if err := a.points[i].check(a.Grid.Rank()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p *point) check(rank int) error {
-	node, err := metadata.Parse([]byte(p.Text), metadata.Limits{})
-	if err != nil {
-		return err
-	}
-	doc, ok := node.(*metadata.Array)
-	if !ok || p.Axis < 0 || p.Axis > rank || !slices.Equal(doc.Shape, []int64{1}) || !slices.Equal(namesOf(doc), []string{p.Name}) {
-		return scan.Corruptf("no coordinate %q of an axis %d", p.Name, p.Axis)
-	}
-	t, err := dtype.Parse(doc.DataType.Name, doc.DataType.Configuration)
-	if err != nil || t.Variable() || t.Size() != len(p.Value) {
-		return scan.Corruptf("%s for a value of the coordinate %q", quantity.Count(len(p.Value), "bytes"), p.Name)
-	}
-	p.Document = doc
-	return nil
-}
 
 // along returns the part with an axis for each array that has one value along it, and
 // with the coordinate of that axis.

@@ -4,15 +4,16 @@ package virtual
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -23,7 +24,7 @@ func (m *Manifest) Create(ctx context.Context, s store.Store, path store.Path) e
 	if m.folder != nil {
 		return errors.New("the manifest is stored already: its references lead into its folder")
 	}
-	return m.publish(ctx, s, path, store.IfAbsent())
+	return newPublication(m).publish(ctx, s, path, store.IfAbsent())
 }
 
 // Update stores a manifest that [Open] has opened and [Extend] has changed, in place of
@@ -33,19 +34,15 @@ func (m *Manifest) Create(ctx context.Context, s store.Store, path store.Path) e
 // opened it before continue.
 func (m *Manifest) Update(ctx context.Context) error {
 	f := m.folder
-	return m.publish(ctx, f.store, f.path, store.IfVersion(f.info.Version))
+	return newPublication(m).publish(ctx, f.store, f.path, store.IfVersion(f.info.Version))
 }
 
 // publish stores new blocks first, and then the document, in one step, if the condition
 // holds. Blocks that are stored already stay where they are.
-func (m *Manifest) publish(ctx context.Context, s store.Store, path store.Path, cond store.Condition) error {
-	if err := m.checkCopied(); err != nil {
+func (p *publication) publish(ctx context.Context, s store.Store, path store.Path, cond store.Condition) error {
+	if err := p.manifest.checkCopied(); err != nil {
 		return err
 	}
-	// Names are random, so a crash leaves values that no document names, and two
-	// publications at once never overwrite values of each other. Vacuum deletes the rest.
-	id := newID()
-	p := publication{manifest: m, blocks: value{key: "blocks/" + id}, data: value{key: "data/" + id}, coordinates: value{key: "data/" + newID()}}
 	text, err := p.document(ctx)
 	if err == nil {
 		err = checkDocument(text)
@@ -69,7 +66,7 @@ func (m *Manifest) publish(ctx context.Context, s store.Store, path store.Path, 
 	}
 	// A vacuum may have deleted copies of chunks that no document has named yet. Look
 	// as late as possible, right before the document names them.
-	if err := m.checkCopies(ctx, s, path); err != nil {
+	if err := checkCopies(ctx, p.manifest.copies, s, path); err != nil {
 		return err
 	}
 	if err := warn(ctx, s, path); err != nil {
@@ -141,19 +138,6 @@ func putNew(ctx context.Context, s store.Store, key store.Key, value []byte) err
 	return err
 }
 
-// newID returns a name that no other value has.
-func newID() string {
-	var id [8]byte
-	_, _ = rand.Read(id[:]) // never fails
-	return hex.EncodeToString(id[:])
-}
-
-// isID reports whether a name is of the form of newID: other values are not ours.
-func isID(name string) bool {
-	id, err := hex.DecodeString(name)
-	return err == nil && len(id) == 8
-}
-
 // value is a value of the folder.
 type value struct {
 	key   string
@@ -168,6 +152,14 @@ type publication struct {
 	coordinates  value                 // like data: these are replaced as a whole
 	tails        map[*Array]references // of arrays with chunks in data or coordinates
 	added        []Source              // data and coordinates, as sources
+}
+
+// newPublication returns a publication with names for its values. They are random, so a
+// crash leaves values that no document names, and two publications at once never
+// overwrite values of each other. Vacuum deletes the rest.
+func newPublication(m *Manifest) *publication {
+	id := newID()
+	return &publication{manifest: m, blocks: value{key: "blocks/" + id}, data: value{key: "data/" + id}, coordinates: value{key: "data/" + newID()}}
 }
 
 // document returns the document, and fills the values.
@@ -295,11 +287,154 @@ func (p *publication) sources(ctx context.Context) ([]piece, error) {
 	return blocks, nil
 }
 
-// firstNumber returns the number after those of blocks.
-func firstNumber(blocks []piece) int64 {
-	if len(blocks) == 0 {
-		return 0
+// errUncopied means that a manifest cannot be stored yet.
+var errUncopied = errors.New("chunks with padding are to be copied first (" + remedy.CollectorCopyPadded + ")")
+
+// checkCopied returns an error if chunks are still to be copied.
+func (m *Manifest) checkCopied() error {
+	for _, a := range m.Arrays {
+		if len(a.faces) > 0 {
+			return fmt.Errorf("%q: %w", a.Path, errUncopied)
+		}
 	}
-	last := blocks[len(blocks)-1]
-	return last.First + last.Count
+	return nil
+}
+
+// mostSuperseded is the number of entries in a document from which a change asks whether
+// their values are still there.
+const mostSuperseded = 64
+
+// superseded returns the values that this change and those before it have replaced. A
+// vacuum deletes these values, but changes no document: it would be in the way of a
+// program that adds files meanwhile.
+func (p *publication) superseded(ctx context.Context, d *document) ([]superseded, error) {
+	f := p.manifest.folder
+	if f == nil {
+		return nil, nil
+	}
+	list := slices.Clone(f.superseded)
+	if len(list) > mostSuperseded {
+		var err error
+		if list, err = f.present(ctx, list); err != nil {
+			return nil, err
+		}
+	}
+	if len(p.blocks.bytes) == 0 {
+		return list, nil // nothing has changed
+	}
+	for i := range list {
+		if list[i].Before == "" {
+			list[i].Before = p.blocks.key
+		}
+	}
+	keys, err := p.replaced(ctx, d)
+	if len(keys) > 0 {
+		list = append(list, superseded{Keys: keys})
+	}
+	return list, err
+}
+
+// replaced returns the values that the document before needs and this one does not.
+func (p *publication) replaced(ctx context.Context, d *document) (keys []string, err error) {
+	f := p.manifest.folder
+	now := folder{blocks: map[string]bool{}}
+	now.note(d.Sources)
+	for _, n := range d.Nodes {
+		now.note(n.Blocks)
+	}
+	for key := range f.blocks {
+		if !now.blocks[key] {
+			keys = append(keys, key)
+		}
+	}
+	was := p.manifest.before()
+	if was != p.manifest { // all is new
+		for _, a := range was.Arrays {
+			more, err := was.dataOf(ctx, a.blocks)
+			if err != nil {
+				return nil, err
+			}
+			keys = append(keys, more...)
+		}
+	}
+	for path, blocks := range f.values {
+		a := p.manifest.Array(path)
+		if a == nil || len(a.blocks) > 0 {
+			continue // its values stay
+		}
+		more, err := was.dataOf(ctx, blocks)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, more...)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys), nil
+}
+
+// dataOf returns the values of the folder that references lead to.
+func (m *Manifest) dataOf(ctx context.Context, blocks []piece) (keys []string, err error) {
+	last := uint32(0)
+	for _, b := range blocks {
+		r, err := m.folder.references(ctx, b)
+		if err != nil {
+			return nil, err
+		}
+		for _, number := range r.source {
+			if number == 0 || number == last {
+				continue
+			}
+			last = number
+			s, err := m.source(ctx, number)
+			if err != nil {
+				return nil, err
+			}
+			if key, ok := m.folder.own(s.Location); ok {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys, nil
+}
+
+// present returns the entries with values that are still there.
+func (f *folder) present(ctx context.Context, list []superseded) ([]superseded, error) {
+	there, err := ownValues(ctx, f.store, f.path, store.Flat)
+	if errors.Is(err, store.ErrUnsupported) {
+		return list, nil // such a folder cannot be vacuumed either
+	}
+	if err != nil {
+		return nil, err
+	}
+	var left []superseded
+	for _, s := range list {
+		keys := slices.DeleteFunc(slices.Clone(s.Keys), func(key string) bool { _, ok := there[key]; return !ok })
+		if len(keys) > 0 {
+			left = append(left, superseded{keys, s.Before})
+		}
+	}
+	return left, nil
+}
+
+// ErrCopiesGone means that copies of chunks ([Collector.CopyPadded]) were deleted before
+// the manifest was stored. Nothing was changed. Collect the files and copy them again.
+var ErrCopiesGone = errors.New("copies of chunks are gone")
+
+// checkCopies returns [ErrCopiesGone] if copies of chunks, which may have taken days, are
+// gone: to a vacuum they are values that no document names.
+func checkCopies(ctx context.Context, copies []Source, s store.Store, path store.Path) error {
+	for _, c := range copies {
+		key, err := path.Key(c.Location)
+		if err != nil {
+			return err
+		}
+		info, err := store.Stat(ctx, s, key)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size != c.Size {
+			return fmt.Errorf("%w: %s was deleted before a manifest has named it, such as by a vacuum; repeat the whole, with new copies", ErrCopiesGone, key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -17,20 +17,21 @@ import (
 // TestRecordCache reads files through the cache, at once and more than it keeps. Each is
 // read once while it is kept, and again after an error.
 func TestRecordCache(t *testing.T) {
-	var c recordCache
+	c := newRecordCache()
 	reads := 0
-	read := func() (*kerchunk.Records, error) {
+	read := func() (*kerchunk.Records, int64, error) {
 		reads++
-		return kerchunk.NewRecords(kerchunk.MostRecords / 2), nil
+		r := kerchunk.NewRecords(kerchunk.MostRecords / 2)
+		return r, r.Bytes(), nil
 	}
 	failed := errors.New("failed")
-	if _, err := c.get(recordFile{"a", 0}, func() (*kerchunk.Records, error) { return nil, failed }); !errors.Is(err, failed) {
+	if _, err := c.get(t.Context(), recordFile{"a", 0}, func() (*kerchunk.Records, int64, error) { return nil, 0, failed }); !errors.Is(err, failed) {
 		t.Error(err)
 	}
 	var group sync.WaitGroup
 	for range 20 {
 		group.Go(func() {
-			if r, err := c.get(recordFile{"a", 0}, read); err != nil || r == nil {
+			if r, err := c.get(t.Context(), recordFile{"a", 0}, read); err != nil || r == nil {
 				t.Error(err)
 			}
 		})
@@ -43,28 +44,28 @@ func TestRecordCache(t *testing.T) {
 	const most = mostRecordBytes / (kerchunk.RecordBytes * kerchunk.MostRecords / 2)
 	for k := range int64(3 * most) {
 		for range 2 {
-			if _, err := c.get(recordFile{"a", k}, read); err != nil {
+			if _, err := c.get(t.Context(), recordFile{"a", k}, read); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if c.bytes > mostRecordBytes || len(c.kept) > most+1 {
-			t.Fatalf("%d files are kept, %d bytes", len(c.kept), c.bytes)
+		if c.size > mostRecordBytes || len(c.kept) > most+1 {
+			t.Fatalf("%d files are kept, %d bytes", len(c.kept), c.size)
 		}
 	}
 	if reads != 3*most {
 		t.Errorf("%d reads of %d files", reads, 3*most)
 	}
-	if _, err := c.get(recordFile{"a", 0}, read); err != nil || reads != 3*most+1 {
+	if _, err := c.get(t.Context(), recordFile{"a", 0}, read); err != nil || reads != 3*most+1 {
 		t.Errorf("a file that was dropped: %d reads (%v)", reads, err)
 	}
 	// Files that are not there are kept, too, but not too many.
 	for k := range int64(2 * mostRecordBytes / fileBytes) {
-		if r, err := c.get(recordFile{"b", k}, func() (*kerchunk.Records, error) { return nil, nil }); r != nil || err != nil {
+		if r, err := c.get(t.Context(), recordFile{"b", k}, func() (*kerchunk.Records, int64, error) { return nil, 0, nil }); r != nil || err != nil {
 			t.Fatal(r, err)
 		}
 	}
-	if c.bytes > mostRecordBytes {
-		t.Errorf("%d files are kept, %d bytes", len(c.kept), c.bytes)
+	if c.size > mostRecordBytes {
+		t.Errorf("%d files are kept, %d bytes", len(c.kept), c.size)
 	}
 }
 

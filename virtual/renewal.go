@@ -3,16 +3,84 @@
 package virtual
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
 
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/store"
 )
+
+// Extend returns a manifest that [Open] has opened as a hierarchy to which files are
+// added, as [Manifest.Join] says. location is that of the manifest. Blocks of references
+// that are stored stay where they are, but for the last one. Coordinates are read, and
+// are stored again as a whole.
+//
+// Set CopyPadded in [Manifest.Join] before, to copy the chunks that are in the way of
+// more files. That also copies those which an experiment has permitted until now.
+func Extend(ctx context.Context, m *Manifest, location string) (*Joined, error) {
+	how := m.Join
+	at, err := placeOf(location)
+	if err != nil {
+		return nil, err
+	}
+	from, err := sitesOf(ctx, m.folder.store, m.folder.path, at)
+	if err != nil {
+		return nil, err
+	}
+	j, err := NewJoined(how)
+	if err != nil {
+		return nil, err
+	}
+	self := &Part{Name: "the manifest", Manifest: m}
+	self.readFrom(openerOf(newStore(m, from)))
+	j.m, j.first, j.parts = m, self.Name, 1
+	m.Join = j.join
+	for _, a := range m.Arrays {
+		n := &joined{Array: a, along: -1, last: self.Name}
+		if how.Concat+how.Stack != "" {
+			n.along = axisOf(a.Document, how.Concat+how.Stack)
+		}
+		if err := j.resume(ctx, self, n); err != nil {
+			return nil, fmt.Errorf("%s: %w", a.Path, err)
+		}
+		j.arrays[a.Path] = n
+	}
+	if !how.merges() && !slices.ContainsFunc(m.Arrays, func(a *Array) bool { return j.arrays[a.Path].along >= 0 }) {
+		return nil, fmt.Errorf("%w: no array has the dimension %q", ErrMismatch, how.Concat+how.Stack)
+	}
+	return j, nil
+}
+
+// resume makes an array of a stored manifest ready to grow.
+func (j *Joined) resume(ctx context.Context, self *Part, n *joined) error {
+	keep := n.along >= 0 && n.values || n.along < 0 && compared(n.Array)
+	if err := j.learn(ctx, self, n, keep); err != nil || keep || n.along < 0 {
+		return err
+	}
+	axis := n.Grid.Axis(n.along)
+	n.axes = []grid.Axis{axis}
+	stays := int64(0) // number of references that need not be read
+	switch {
+	case n.cutsAll(j.join): // all chunks with padding are copied
+	case n.Axis != n.along: // their order has to change
+	case isPadded(axis): // that of the last chunks may be cut off
+		stays = firstNumber(n.blocks) - n.plane()
+	default:
+		return nil
+	}
+	if err := j.m.load(ctx, n.Array, stays); err != nil {
+		return err
+	}
+	*n.Array = *n.ordered(n.along)
+	if n.cutsAll(j.join) {
+		return n.cutAll(ctx)
+	}
+	return nil
+}
 
 // Renewal is a manifest of which files are scanned again.
 type Renewal struct {
@@ -44,10 +112,10 @@ func (c *Collector) Renew(ctx context.Context, m *Manifest, files []string) (*Re
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", nameOf(file), err)
 		}
-		given[c.locationOf(p)] = file
+		given[c.files.locationOf(p)] = file
 	}
 	var known []Source
-	err := m.eachFile(ctx, func(s Source) error {
+	err := eachFile(ctx, m, func(s Source) error {
 		// Look only at the files that were named: a manifest may have millions of others.
 		if given[s.Location] != "" {
 			known = append(known, s)
@@ -90,7 +158,7 @@ func (c *Collector) Renew(ctx context.Context, m *Manifest, files []string) (*Re
 }
 
 // eachFile calls f for each source but the values of the manifest itself.
-func (m *Manifest) eachFile(ctx context.Context, f func(s Source) error) error {
+func eachFile(ctx context.Context, m *Manifest, f func(s Source) error) error {
 	for n := range uint32(m.count()) {
 		s, err := m.source(ctx, n+1)
 		if err != nil {
@@ -112,12 +180,11 @@ func (m *Manifest) eachFile(ctx context.Context, f func(s Source) error) error {
 // Each has to be a file that was given, or one where references may lead: the manifest of
 // a stranger must not make this program open others.
 func (c *Collector) filesOf(ctx context.Context, m *Manifest, given map[string]string) (files []string, err error) {
-	above, name := c.folder.split()
-	from, err := newSites(ctx, m.folder.store, m.folder.path.Parent(), above.String(), name)
+	from, err := sitesOf(ctx, m.folder.store, m.folder.path, c.files.folder)
 	if err != nil {
 		return nil, err
 	}
-	err = m.eachFile(ctx, func(s Source) error {
+	err = eachFile(ctx, m, func(s Source) error {
 		file, isGiven := given[s.Location]
 		if !isGiven {
 			p, _, err := from.lead(s.Location)
@@ -140,20 +207,15 @@ func (c *Collector) changed(ctx context.Context, known []Source) (locations []st
 	group.SetLimit(c.atOnce())
 	for i, s := range known {
 		group.Go(func() error {
-			p, err := c.folder.join(s.Location)
+			p, err := c.files.folder.join(s.Location)
 			if err != nil {
 				return err
 			}
-			dir, name := p.split()
-			at, err := c.site(ctx, dir)
+			at, err := c.files.target(ctx, p)
 			if err != nil {
 				return err
 			}
-			key, err := at.path.Key(name)
-			if err != nil {
-				return err
-			}
-			info, err := store.Stat(ctx, at.store, key)
+			info, err := store.Stat(ctx, at.store, at.key)
 			if errors.Is(err, fs.ErrNotExist) {
 				err = gone(s.Location)
 			}
@@ -162,7 +224,7 @@ func (c *Collector) changed(ctx context.Context, known []Source) (locations []st
 			}
 			// Each goroutine has an element of its own, so the order is that of the
 			// files.
-			if s.check(info, target{at.store, key, p.scheme}.times()) != nil {
+			if s.check(info, at.times()) != nil {
 				found[i] = s.Location
 			}
 			return nil
@@ -173,32 +235,3 @@ func (c *Collector) changed(ctx context.Context, known []Source) (locations []st
 	}
 	return slices.DeleteFunc(found, func(location string) bool { return location == "" }), nil
 }
-
-// checkRenewed returns an error if a hierarchy that takes the place of a manifest has
-// arrays that differ otherwise than in their length along the dimension of files.
-func (j *Joined) checkRenewed() error {
-	if j.m.former == nil {
-		return nil
-	}
-	for _, old := range j.m.former.Arrays {
-		n := j.arrays[old.Path]
-		switch {
-		case n == nil:
-			return fmt.Errorf("%w: %s: no file has it any more", ErrMismatch, old.Path)
-		case n.Document.DataType.Name != old.Document.DataType.Name:
-			return fmt.Errorf("%w: %s: it had elements of type %s, and has %s", ErrMismatch, old.Path, old.Document.DataType.Name, n.Document.DataType.Name)
-		}
-		was, now := old.Grid.Shape(), n.Grid.Shape()
-		// Along the dimension of files the length may change, since each file may.
-		if n.along >= 0 && n.along < min(len(was), len(now)) {
-			was[n.along], now[n.along] = 0, 0
-		}
-		if !slices.Equal(was, now) {
-			return fmt.Errorf("%w: %s: it had shape %v, and has %v", ErrMismatch, old.Path, old.Grid.Shape(), n.Grid.Shape())
-		}
-	}
-	return nil
-}
-
-// before returns the manifest that is stored, whose references lead to its sources.
-func (m *Manifest) before() *Manifest { return cmp.Or(m.former, m) }

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"sync"
 
 	"varve.dev/zarr"
@@ -156,24 +155,6 @@ func parseRecord(text []byte, source Source) (*Manifest, *scanRecord, error) {
 func isFixed(a *Array) bool {
 	t, err := dtype.Parse(a.Document.DataType.Name, a.Document.DataType.Configuration)
 	return err == nil && !t.Variable()
-}
-
-// checkUnique returns an error if two nodes have one path.
-func (m *Manifest) checkUnique() error {
-	paths := make([]string, 0, len(m.Groups)+len(m.Arrays))
-	for _, g := range m.Groups {
-		paths = append(paths, g.Path)
-	}
-	for _, a := range m.Arrays {
-		paths = append(paths, a.Path)
-	}
-	slices.Sort(paths)
-	for i, path := range paths[min(1, len(paths)):] {
-		if path == paths[i] {
-			return scan.Corruptf("two nodes at %q", path)
-		}
-	}
-	return nil
 }
 
 // checkStored returns an error if most chunks of large arrays are not stored, as
@@ -347,4 +328,9 @@ type keptError struct {
 }
 
 func (e *keptError) Error() string { return e.text }
+
 func (e *keptError) Unwrap() error { return e.kind }
+
+// mostScanned bounds the sources of a value, and the nodes in one file whose scan is
+// kept.
+const mostScanned = 1 << 16

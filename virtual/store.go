@@ -13,12 +13,15 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
-	"sync"
-	"time"
+	"strconv"
+	"strings"
 
 	"varve.dev/zarr/internal/driver"
+	"varve.dev/zarr/internal/kerchunk"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/virtual/internal/joint"
 )
 
 // view shows references as a read-only store of Zarr: documents, and chunks, which are
@@ -28,7 +31,7 @@ type view struct {
 	content content
 	sources sources
 	isFile  bool // it shows a foreign file, and no references that are stored
-	joint   joint
+	reads   joint.Reads
 }
 
 // content is what a store shows.
@@ -50,11 +53,9 @@ type sources interface {
 	close() error
 }
 
-func newStore(m *Manifest, from sources) *view { return &view{content: newNodes(m), sources: from} }
-
 // Traits implements [store.Describer]. Reads of chunks that lie close to each other in a
 // file share requests, so more of them may have begun than a store is asked for.
-func (s *view) Traits() store.Traits { return store.Traits{Requests: jointReads} }
+func (s *view) Traits() store.Traits { return store.Traits{Requests: joint.Requests} }
 
 // CheckKey implements [store.Describer]. Nothing can be stored in any case.
 func (s *view) CheckKey(store.Key) error { return nil }
@@ -90,7 +91,7 @@ func (s *view) read(ctx context.Context, v found, off, n int64, dst []byte) ([]b
 		return nil, s.explain(v.source, err)
 	}
 	at := int64(v.ref.offset) + off
-	out, info, err := s.joint.get(ctx, file{v.source.Location, from.store, from.key}, at, n, dst)
+	out, info, err := s.reads.Get(ctx, joint.File{Location: v.source.Location, From: from.store, Key: from.key}, at, n, dst)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		// The source is shorter, or an answer was cut.
 		if now, statErr := store.Stat(ctx, from.store, from.key); statErr == nil {
@@ -207,23 +208,75 @@ func (s *view) List(ctx context.Context, dir store.Path, how store.Listing) iter
 	}
 }
 
-func init() { store.RegisterFolder(Suffix, openFolder) }
+// readOnly returns the error of a change.
+func (s *view) readOnly() error {
+	if s.isFile {
+		return fmt.Errorf("%w: a file of another format is only read; copy it to a node (varve copy), and change that", store.ErrUnsupported)
+	}
+	return fmt.Errorf("%w: references are read-only; scan files into them (varve virtualize), or copy them to an array (varve materialize); varve rm deletes only manifests (.vz)", store.ErrUnsupported)
+}
 
-// openFolder opens a stored manifest as a store. It is what a location such as
-// archive.vz/t2m opens.
-func openFolder(ctx context.Context, folder, name string, access store.Access) (store.Store, error) {
-	return openIn(ctx, folder, access, func(home store.Store, dir store.Path, folder string) (*view, error) {
-		path, err := dir.Join(name)
-		if err != nil {
-			return nil, err
+// suffixes end the names of references of all forms.
+var suffixes = []string{Suffix, kerchunk.Suffix, kerchunk.ParquetSuffix, kerchunk.LongParquetSuffix}
+
+// isReferences reports whether a path is that of references by its name.
+func isReferences(path string) bool {
+	return slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(path, s) })
+}
+
+// listing yields the keys in a folder. A flat one yields each folder once.
+type listing struct {
+	dir  string
+	deep bool
+	// versions says that chunks have their versions. A plain listing is quicker.
+	versions bool
+	seen     map[string]bool
+	yield    func(store.Entry, error) bool
+}
+
+// add yields a key if it is in the folder.
+func (l *listing) add(key string, info store.Info) bool {
+	rel := key
+	if l.dir != "" {
+		var ok bool
+		if rel, ok = strings.CutPrefix(key, l.dir+"/"); !ok {
+			return true
 		}
-		m, err := Open(ctx, home, path)
-		if err != nil {
-			return nil, err
-		}
-		from, err := newSites(ctx, home, dir, folder, name)
-		return newStore(m, from), err
-	})
+	}
+	folder, _, nested := strings.Cut(rel, "/")
+	switch {
+	case l.deep || !nested:
+		return l.yield(store.Entry{Name: rel, Size: info.Size, Version: info.Version}, nil)
+	case l.seen[folder]:
+		return true
+	}
+	l.seen[folder] = true
+	return l.yield(store.Entry{Name: folder, Dir: true}, nil)
+}
+
+// wantsChunks reports whether the listing may have chunks of the array at a path. A flat
+// listing above the array has none.
+func (l *listing) wantsChunks(path string) bool {
+	inside := l.dir == path || strings.HasPrefix(l.dir, path+"/") || path == ""
+	above := l.dir == "" || strings.HasPrefix(path, l.dir+"/")
+	return inside || above && l.deep
+}
+
+// document yields the document of a node.
+func (l *listing) document(path string) bool {
+	return l.add(strings.TrimPrefix(path+"/"+nodename.V3Node, "/"), store.Info{Size: -1})
+}
+
+// version returns the version of bytes of the source. Whoever reads them has made sure
+// that the source is the one that was scanned.
+func (s *Source) version(r reference) store.Version {
+	b := make([]byte, 0, len(s.Location)+len(s.Version)+4*21+5)
+	b = append(append(b, s.Location...), ' ')
+	b = append(strconv.AppendInt(b, s.Size, 10), ' ')
+	b = append(strconv.AppendInt(b, s.Modified, 10), ' ')
+	b = append(append(b, s.Version...), ' ')
+	b = append(strconv.AppendUint(b, r.offset, 10), ' ')
+	return store.MakeVersion(string(strconv.AppendUint(b, r.length, 10)))
 }
 
 // openIn opens references in a folder, which is the location of a path in a store.
@@ -250,173 +303,97 @@ func openIn(
 	return s, nil
 }
 
-// readOnly returns the error of a change.
-func (s *view) readOnly() error {
-	if s.isFile {
-		return fmt.Errorf("%w: a file of another format is only read; copy it to a node (varve copy), and change that", store.ErrUnsupported)
+// nearStore is a store of references that lead only to files near by. It is a
+// [store.Opener], by which readers know that a request takes almost no time: they read
+// parts of chunks where that is less, and no more than they need.
+type nearStore struct{ *view }
+
+// Open implements [store.Opener].
+func (s nearStore) Open(ctx context.Context, key store.Key) (store.Object, error) {
+	v, err := s.found(ctx, key)
+	if err != nil {
+		return nil, err
 	}
-	return fmt.Errorf("%w: references are read-only; scan files into them (varve virtualize), or copy them to an array (varve materialize); varve rm deletes only manifests (.vz)", store.ErrUnsupported)
-}
-
-// joint makes one request of reads of one file that are asked for at the same time and
-// lie close to each other: chunks of an array follow each other in most files. In a far
-// store a request costs more than the bytes in between.
-type joint struct {
-	mu      sync.Mutex
-	pending map[string][]*piecewise // by the location of the file
-	alone   chan struct{}           // see slots
-}
-
-// file is a source: a value of a store.
-type file struct {
-	location string // a store may be of a type that is no key of a map
-	from     store.Store
-	key      store.Key
-}
-
-// piecewise is one read that waits. Its fields are under the lock.
-type piecewise struct {
-	ctx    context.Context // of the caller
-	off, n int64
-	dst    []byte // the n bytes go behind it
-	out    []byte
-	info   store.Info
-	err    error
-	mu     sync.Mutex
-	gone   bool // the caller has given up, and dst is no longer ours
-	done   chan struct{}
-}
-
-const (
-	// jointWait is how long the first read waits for others. It is short compared with a
-	// request to a far store.
-	jointWait = 500 * time.Microsecond
-	// jointGap is the largest number of bytes between two reads of a request.
-	jointGap = 64 << 10
-	// jointSpan bounds the bytes of a request that has several reads.
-	jointSpan = 4 << 20
-	// jointReads is how many reads may have begun at the same time. They become fewer
-	// requests, and those of a far store are limited by itself.
-	jointReads = 256
-	// mostAlone is the number of requests at the same time to stores that do not.
-	mostAlone = 32
-)
-
-// get reads n bytes of a file from an offset on, and appends them to dst.
-func (j *joint) get(ctx context.Context, f file, off, n int64, dst []byte) ([]byte, store.Info, error) {
-	paced := store.TraitsOf(f.from).Requests > 0
-	if _, near := store.As[store.Opener](f.from); !paced && !near {
-		return j.getAlone(ctx, f, off, n, dst)
+	if v.bytes != nil {
+		return &object{found: v, store: s.view}, nil
 	}
-	if !paced || n >= jointSpan {
-		return f.from.Get(ctx, f.key, store.Request{Range: store.Span(off, n)}, dst)
+	from, err := s.sources.of(v.source.Location)
+	if err != nil {
+		return nil, s.explain(v.source, err)
 	}
-	w := &piecewise{ctx: ctx, off: off, n: n, dst: dst, done: make(chan struct{})}
-	j.mu.Lock()
-	if j.pending == nil {
-		j.pending = map[string][]*piecewise{}
-	}
-	first := len(j.pending[f.location]) == 0
-	j.pending[f.location] = append(j.pending[f.location], w)
-	j.mu.Unlock()
-	if first {
-		time.Sleep(jointWait)
-		j.mu.Lock()
-		all := j.pending[f.location]
-		delete(j.pending, f.location)
-		j.mu.Unlock()
-		if len(all) == 1 { // no other caller shares the request: read into place
-			return f.from.Get(ctx, f.key, store.Request{Range: store.Span(off, n)}, dst)
+	file, err := store.Open(ctx, from.store, from.key)
+	if err == nil {
+		if err = v.source.check(file.Info(), from.times()); err != nil {
+			_ = file.Close() // nothing was written
 		}
-		go f.serve(all) // this caller may give up before the others
 	}
-	select {
-	case <-w.done:
-	case <-ctx.Done():
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.gone = true
-		return nil, store.Info{}, ctx.Err()
+	if err != nil {
+		return nil, s.explain(v.source, err)
 	}
-	if w.isOfAnother() && ctx.Err() == nil {
-		return f.from.Get(ctx, f.key, store.Request{Range: store.Span(off, n)}, dst)
-	}
-	return w.out, w.info, w.err
+	return &object{v, s.view, file}, nil
 }
 
-// getAlone reads n bytes of a file of a store that does not limit its requests.
-func (j *joint) getAlone(ctx context.Context, f file, off, n int64, dst []byte) ([]byte, store.Info, error) {
-	select {
-	case j.slots() <- struct{}{}:
-		defer func() { <-j.slots() }()
-	case <-ctx.Done():
-		return nil, store.Info{}, ctx.Err()
+// shows is a store of references, near or far.
+type shows interface{ references() *view }
+
+func (s *view) references() *view { return s }
+
+// referencesOf returns the references that a store shows, or nil if it is another one.
+func referencesOf(s store.Store) *view {
+	if v, ok := store.As[shows](s); ok {
+		return v.references()
 	}
-	return f.from.Get(ctx, f.key, store.Request{Range: store.Span(off, n)}, dst)
+	return nil
 }
 
-// slots has an entry for each request to stores that do not limit them.
-func (j *joint) slots() chan struct{} {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.alone == nil {
-		j.alone = make(chan struct{}, mostAlone)
+// near reports whether all places where references may lead are near: the folder of the
+// manifest, and what the reader has allowed.
+func (s *sites) near() bool {
+	if _, ok := store.As[store.Opener](s.home); !ok {
+		return false
 	}
-	return j.alone
-}
-
-// isOfAnother reports whether the error of a shared request may be that of another read:
-// its caller has given up, or the file does not have its bytes.
-func (w *piecewise) isOfAnother() bool {
-	return errors.Is(w.err, context.Canceled) || errors.Is(w.err, context.DeadlineExceeded) || errors.Is(w.err, io.ErrUnexpectedEOF)
-}
-
-// serve makes the requests for reads of one file.
-func (f file) serve(all []*piecewise) {
-	slices.SortFunc(all, func(a, b *piecewise) int { return int(min(max(a.off-b.off, -1), 1)) })
-	var requests sync.WaitGroup
-	for len(all) > 0 {
-		end, k := all[0].off+all[0].n, 1
-		for k < len(all) && all[k].off-end <= jointGap && max(end, all[k].off+all[k].n)-all[0].off <= jointSpan {
-			end = max(end, all[k].off+all[k].n)
-			k++
+	for _, p := range s.allow {
+		if p.scheme != "file" {
+			return false
 		}
-		group := all[:k]
-		all = all[k:]
-		if len(all) == 0 {
-			f.read(group, end)
-			break
-		}
-		requests.Go(func() { f.read(group, end) })
 	}
-	requests.Wait()
+	return true
 }
 
-// read makes one request for a group of reads that ends at an offset.
-func (f file) read(group []*piecewise, end int64) {
-	first := group[0]
-	if len(group) == 1 {
-		first.out, first.info, first.err = f.from.Get(first.ctx, f.key, store.Request{Range: store.Span(first.off, first.n)}, nil)
-		first.finish(first.out)
-		return
-	}
-	data, info, err := f.from.Get(first.ctx, f.key, store.Request{Range: store.Span(first.off, end-first.off)}, nil)
-	for _, w := range group {
-		w.info, w.err = info, err
-		if err != nil {
-			w.finish(nil)
-			continue
-		}
-		w.finish(data[w.off-first.off:][:w.n])
-	}
+// object is an open chunk.
+type object struct {
+	found
+	store *view
+	file  store.Object // its source; nil if it has none
 }
 
-// finish gives the caller its bytes.
-func (w *piecewise) finish(data []byte) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.out = nil; w.err == nil && !w.gone {
-		w.out = append(w.dst, data...)
+// Info implements [store.Object].
+func (o *object) Info() store.Info { return o.info() }
+
+// Read implements [store.Object].
+func (o *object) Read(ctx context.Context, q store.Request, dst []byte) ([]byte, error) {
+	off, n, err := q.Resolve(o.size())
+	if err != nil {
+		return nil, err
 	}
-	close(w.done)
+	if o.file == nil {
+		return append(dst, o.bytes[off:off+n]...), ctx.Err()
+	}
+	at := int64(o.ref.offset) + off
+	out, err := o.file.Read(ctx, store.Request{Range: store.Span(at, n)}, dst)
+	if err == nil {
+		err = whollyRead(int64(len(out)-len(dst)), n, at)
+	}
+	if err != nil {
+		return nil, o.store.explain(o.source, err)
+	}
+	return out, nil
+}
+
+// Close implements [store.Object].
+func (o *object) Close() error {
+	if o.file == nil {
+		return nil
+	}
+	return o.file.Close()
 }

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,15 +19,6 @@ import (
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual/scan"
 )
-
-// ownFolders have the values of a manifest, each with a name of newID.
-var ownFolders = []string{"blocks", dataFolder, scanFolder, clockFolder}
-
-// dataFolder has values that are sources of a manifest: chunks that have no other.
-const dataFolder = "data"
-
-// clockFolder has values that a vacuum stores to ask for the time.
-const clockFolder = "clock"
 
 // Kinds of what a vacuum of a manifest finds.
 const (
@@ -117,7 +106,7 @@ const mostTries = 8
 // try runs once, from step 2 on.
 func (v *vacuum) try(ctx context.Context) error {
 	v.report.Items = nil
-	listed, err := v.list(ctx)
+	listed, err := ownValues(ctx, v.into, v.path, store.WithVersions)
 	if err != nil {
 		return err
 	}
@@ -201,32 +190,6 @@ func (v *vacuum) askTime(ctx context.Context) error {
 	return errors.Join(err, failed)
 }
 
-// list returns the values of the folder, with their sizes and times, by key.
-func (v *vacuum) list(ctx context.Context) (map[string]store.Entry, error) {
-	found := map[string]store.Entry{}
-	for _, dir := range ownFolders {
-		at, err := v.path.Join(dir)
-		if err != nil {
-			return nil, err
-		}
-		for e, err := range store.List(ctx, v.into, at, store.WithVersions) {
-			if errors.Is(err, fs.ErrNotExist) {
-				break
-			}
-			if err != nil {
-				return nil, err
-			}
-			// Names of another form are of other programs.
-			if e.Dir || !isID(e.Name) {
-				continue
-			}
-			e.Name = dir + "/" + e.Name
-			found[e.Name] = e
-		}
-	}
-	return found, nil
-}
-
 // sort returns the values that are not needed, by the time since when they are not.
 func (v *vacuum) sort(ctx context.Context, m *Manifest, listed map[string]store.Entry) ([]*garbage, error) {
 	unfinished, scans := &garbage{kind: kindUnfinished}, &garbage{kind: kindScans}
@@ -236,7 +199,7 @@ func (v *vacuum) sort(ctx context.Context, m *Manifest, listed map[string]store.
 	if m != nil {
 		var named map[string]bool
 		var err error
-		if needed, named, err = m.needed(ctx); err != nil {
+		if needed, named, err = v.needed(ctx, m); err != nil {
 			return nil, err
 		}
 		// A value that a source names and no reference leads to was replaced by some
@@ -245,7 +208,7 @@ func (v *vacuum) sort(ctx context.Context, m *Manifest, listed map[string]store.
 		for key := range named {
 			since[key] = last
 		}
-		for _, g := range m.replacedAt(listed) {
+		for _, g := range replacedAt(m.folder, listed) {
 			all = append(all, g.garbage)
 			for _, key := range g.keys {
 				since[key] = g.garbage
@@ -278,7 +241,7 @@ func (v *vacuum) sort(ctx context.Context, m *Manifest, listed map[string]store.
 
 // needed returns the keys of the values that the document leads to, and those of the
 // sources that are values of the folder.
-func (m *Manifest) needed(ctx context.Context) (needed, named map[string]bool, err error) {
+func (v *vacuum) needed(ctx context.Context, m *Manifest) (needed, named map[string]bool, err error) {
 	needed, named = map[string]bool{}, map[string]bool{}
 	// Blocks of references and sources are named by the document itself.
 	for key := range m.folder.blocks {
@@ -323,13 +286,13 @@ type replacedBy struct {
 
 // replacedAt returns the values that changes have replaced, with the times of these
 // changes or later ones.
-func (m *Manifest) replacedAt(listed map[string]store.Entry) []replacedBy {
-	list := make([]replacedBy, len(m.folder.superseded))
-	at := m.folder.info.Modified
+func replacedAt(f *folder, listed map[string]store.Entry) []replacedBy {
+	list := make([]replacedBy, len(f.superseded))
+	at := f.info.Modified
 	// From the newest change backwards: without its own value, a change counts as late
 	// as the next one. So the time is never too early.
 	for i := len(list) - 1; i >= 0; i-- {
-		s := m.folder.superseded[i]
+		s := f.superseded[i]
 		// The value that was stored after the change may be gone to a vacuum itself. Then
 		// the one of the next change counts.
 		if e, ok := listed[s.Before]; ok {
@@ -413,7 +376,7 @@ func (v *vacuum) kept(g *garbage, grace time.Duration) (why string, due time.Tim
 // another program is an error, and nothing is deleted; one that is damaged is deleted.
 func Delete(ctx context.Context, s store.Store, path store.Path) error {
 	v := &vacuum{into: s, path: path}
-	listed, err := v.list(ctx)
+	listed, err := ownValues(ctx, v.into, v.path, store.WithVersions)
 	if err != nil {
 		return err
 	}
@@ -453,7 +416,7 @@ func IsManifest(ctx context.Context, s store.Store, path store.Path) (bool, erro
 		return found, err
 	}
 	v := &vacuum{into: s, path: path}
-	listed, err := v.list(ctx)
+	listed, err := ownValues(ctx, v.into, v.path, store.WithVersions)
 	if errors.Is(err, store.ErrUnsupported) {
 		return false, nil
 	}
@@ -479,162 +442,4 @@ func hasDocument(ctx context.Context, s store.Store, key store.Key) (bool, error
 		return false, scan.Unsupportedf("%s is of another program: it has no member %s; remove it by other means", key, documentMark)
 	}
 	return true, nil
-}
-
-// mostSuperseded is the number of entries in a document from which a change asks whether
-// their values are still there.
-const mostSuperseded = 64
-
-// superseded returns the values that this change and those before it have replaced. A
-// vacuum deletes these values, but changes no document: it would be in the way of a
-// program that adds files meanwhile.
-func (p *publication) superseded(ctx context.Context, d *document) ([]superseded, error) {
-	f := p.manifest.folder
-	if f == nil {
-		return nil, nil
-	}
-	list := slices.Clone(f.superseded)
-	if len(list) > mostSuperseded {
-		var err error
-		if list, err = f.present(ctx, list); err != nil {
-			return nil, err
-		}
-	}
-	if len(p.blocks.bytes) == 0 {
-		return list, nil // nothing has changed
-	}
-	for i := range list {
-		if list[i].Before == "" {
-			list[i].Before = p.blocks.key
-		}
-	}
-	keys, err := p.replaced(ctx, d)
-	if len(keys) > 0 {
-		list = append(list, superseded{Keys: keys})
-	}
-	return list, err
-}
-
-// replaced returns the values that the document before needs and this one does not.
-func (p *publication) replaced(ctx context.Context, d *document) (keys []string, err error) {
-	f := p.manifest.folder
-	now := folder{blocks: map[string]bool{}}
-	now.note(d.Sources)
-	for _, n := range d.Nodes {
-		now.note(n.Blocks)
-	}
-	for key := range f.blocks {
-		if !now.blocks[key] {
-			keys = append(keys, key)
-		}
-	}
-	was := p.manifest.before()
-	if was != p.manifest { // all is new
-		for _, a := range was.Arrays {
-			more, err := was.dataOf(ctx, a.blocks)
-			if err != nil {
-				return nil, err
-			}
-			keys = append(keys, more...)
-		}
-	}
-	for path, blocks := range f.values {
-		a := p.manifest.Array(path)
-		if a == nil || len(a.blocks) > 0 {
-			continue // its values stay
-		}
-		more, err := was.dataOf(ctx, blocks)
-		if err != nil {
-			return nil, err
-		}
-		keys = append(keys, more...)
-	}
-	slices.Sort(keys)
-	return slices.Compact(keys), nil
-}
-
-// dataOf returns the values of the folder that references lead to.
-func (m *Manifest) dataOf(ctx context.Context, blocks []piece) (keys []string, err error) {
-	last := uint32(0)
-	for _, b := range blocks {
-		r, err := m.folder.references(ctx, b)
-		if err != nil {
-			return nil, err
-		}
-		for _, number := range r.source {
-			if number == 0 || number == last {
-				continue
-			}
-			last = number
-			s, err := m.source(ctx, number)
-			if err != nil {
-				return nil, err
-			}
-			if key, ok := m.folder.own(s.Location); ok {
-				keys = append(keys, key)
-			}
-		}
-	}
-	return keys, nil
-}
-
-// own returns the key of a source that is a value of the folder.
-func (f *folder) own(location string) (key string, ok bool) {
-	if strings.Contains(location, "://") || strings.HasPrefix(location, "/") {
-		return "", false
-	}
-	name := f.path.Name()
-	return strings.CutPrefix(path.Clean(name+"/"+location), name+"/")
-}
-
-// present returns the entries with values that are still there.
-func (f *folder) present(ctx context.Context, list []superseded) ([]superseded, error) {
-	there := map[string]bool{}
-	for _, dir := range ownFolders {
-		at, err := f.path.Join(dir)
-		if err != nil {
-			return nil, err
-		}
-		for e, err := range store.List(ctx, f.store, at, store.Flat) {
-			switch {
-			case errors.Is(err, store.ErrUnsupported):
-				return list, nil // such a folder cannot be vacuumed either
-			case errors.Is(err, fs.ErrNotExist):
-			case err != nil:
-				return nil, err
-			}
-			there[dir+"/"+e.Name] = true
-		}
-	}
-	var left []superseded
-	for _, s := range list {
-		keys := slices.DeleteFunc(slices.Clone(s.Keys), func(key string) bool { return !there[key] })
-		if len(keys) > 0 {
-			left = append(left, superseded{keys, s.Before})
-		}
-	}
-	return left, nil
-}
-
-// ErrCopiesGone means that copies of chunks ([Collector.CopyPadded]) were deleted before
-// the manifest was stored. Nothing was changed. Collect the files and copy them again.
-var ErrCopiesGone = errors.New("copies of chunks are gone")
-
-// checkCopies returns [ErrCopiesGone] if copies of chunks, which may have taken days, are
-// gone: to a vacuum they are values that no document names.
-func (m *Manifest) checkCopies(ctx context.Context, s store.Store, path store.Path) error {
-	for _, c := range m.copies {
-		key, err := path.Key(c.Location)
-		if err != nil {
-			return err
-		}
-		info, err := store.Stat(ctx, s, key)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size != c.Size {
-			return fmt.Errorf("%w: %s was deleted before a manifest has named it, such as by a vacuum; repeat the whole, with new copies", ErrCopiesGone, key)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

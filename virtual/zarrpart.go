@@ -4,15 +4,14 @@ package virtual
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync/atomic"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/masking"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/nodename"
@@ -22,6 +21,7 @@ import (
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/virtual/scan"
 )
 
 // openNode returns the arrays of a Zarr node as a part: the node itself, or those below
@@ -357,50 +357,58 @@ func (w *walk) addReferences(v *view, at store.Path, a *Array, keys metadata.Key
 	return nil
 }
 
-// below reports whether an index is within a grid with so many chunks.
-func below(index, count []int64) bool {
-	for i, n := range count {
-		if index[i] >= n {
-			return false
-		}
+// checkLocation returns an error if a location of chunks below a path would not lead a
+// reader back to them, because it has characters that programs read in different ways.
+func (w *walk) checkLocation(path string) error {
+	node := place{scheme: w.scheme, host: "host", path: "/node"}
+	if w.scheme == "file" {
+		node.host = ""
 	}
-	return true
+	at, err := node.join(path)
+	if err != nil {
+		return scan.Unsupportedf("the path %q has characters that locations of chunks cannot have: copy it under another name (varve copy)", path)
+	}
+	if again, err := placeOf(at.String()); err != nil || again.path != at.path {
+		return scan.Unsupportedf("in a location of its chunks, %q would be read as something else: copy it under another name (varve copy)", path)
+	}
+	return nil
 }
 
-// readFrom makes a function the one that opens the arrays of a part to read them.
-func (p *Part) readFrom(open func(ctx context.Context, path string) (*zarr.Array, error)) {
-	p.array = open
-	p.Values = func(ctx context.Context, path string) ([]byte, error) {
-		a, err := open(ctx, path)
-		if err != nil {
-			return nil, err
-		}
-		return readAll(ctx, a)
-	}
+// room is how many bytes of memory references may still take. Manifests and documents of
+// arrays claim chunks without having bytes for them: one byte may stand for thousands.
+type room struct {
+	most int64
+	left atomic.Int64
 }
 
-// readAll returns all elements of an array, in host byte order. Texts have their lengths
-// before them.
-func readAll(ctx context.Context, a *zarr.Array) ([]byte, error) {
-	if a.Type().Variable() {
-		b, err := zarr.Read[string](ctx, a, nil)
-		return appendTexts(nil, b.Data), err
+// take takes n bytes of the room, or returns an [ErrLimit].
+func (r *room) take(n int64) error {
+	if r.left.Add(-n) < 0 {
+		return fmt.Errorf("%w: the references of all manifests and Zarr nodes among the files would take more than %s of memory; name the files that they lead to, or make several manifests", ErrLimit, quantity.Count(r.most, "bytes"))
 	}
-	n, ok := checked.Product(append(a.Shape(), int64(a.Type().Size()))...)
-	if !ok || n > mostValues {
-		return nil, fmt.Errorf("%w: the array %s of shape %v", ErrLimit, a.Path(), a.Shape())
-	}
-	values := make([]byte, n)
-	return values, a.ReadBytes(ctx, nil, values)
+	return nil
 }
 
-// appendTexts appends texts with their lengths before them.
-func appendTexts(dst []byte, texts []string) []byte {
-	for _, text := range texts {
-		dst = append(binary.AppendUvarint(dst, uint64(len(text))), text...)
+// newRoom returns room for a number of bytes; 0 is mostTaken.
+func newRoom(most int64) *room {
+	if most <= 0 {
+		most = mostTaken
 	}
-	return dst
+	r := &room{most: most}
+	r.left.Store(most)
+	return r
 }
 
-// mostValues bounds the values of a coordinate in bytes.
-const mostValues = 1 << 30
+const (
+	// mostTaken is the default of [Collector.Memory]: 67 million references.
+	mostTaken = mostReferred * referenceBytes
+	// mostReferred is the number of references without the files that they lead to.
+	mostReferred = 1 << 26
+	// referenceBytes is the memory of a reference, and sourceBytes that of a source
+	// besides its location and its version.
+	referenceBytes = 20
+	sourceBytes    = 64
+)
+
+// bytes returns the memory of a source.
+func (s *Source) bytes() int64 { return sourceBytes + int64(len(s.Location)+len(s.Version)) }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package driver has what the drivers of this project share and package store does not
-// export: errors, locations, holders of locks, and parts that are read piece by piece.
+// export: locations, holders of locks, answers of services and what became of a change
+// whose answer was lost, tokens that requests share, pages of listings, and values made
+// of parts.
 //
 // The drivers in nested modules may be taken at another version than the core, so the
 // names of this package stay.

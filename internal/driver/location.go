@@ -115,3 +115,25 @@ func CutPath(path, suffix string) (root, rest string, found bool) {
 	}
 	return path, "", false
 }
+
+// OpenPath opens what the path of a location leads to. The store begins at the first
+// segment whose name ends in ".zarr", and open opens it; the rest is the path of a node.
+// Without such a segment the store is the whole path. archive opens one whose name ends
+// in ".zip", and the path in it.
+func OpenPath(
+	path string, open func(root string) (store.Store, error), archive func(name, rel string) (store.Store, store.Path, error),
+) (store.Store, store.Path, error) {
+	if name, rel, found := CutPath(path, ".zip"); found {
+		return archive(name, rel)
+	}
+	root, rel, _ := CutPath(path, ".zarr")
+	at, err := store.ParsePath(rel)
+	if err != nil {
+		return nil, store.Path{}, err
+	}
+	s, err := open(root)
+	if err != nil {
+		return nil, store.Path{}, err
+	}
+	return s, at, nil
+}

@@ -44,7 +44,7 @@ var layers = [][]string{
 	},
 	{"internal/codecs/numcodecs", "internal/nodelock", "internal/tree", "internal/lineage"},
 	{"internal/codecs/imagecodecs"},
-	{"virtual/internal/fits", "virtual/internal/grib", "virtual/internal/hdf5", "internal/kerchunk", "virtual/internal/netcdf3", "virtual/internal/numpy", "virtual/internal/tiff"},
+	{"virtual/internal/fits", "virtual/internal/grib", "virtual/internal/hdf5", "virtual/internal/joint", "internal/kerchunk", "virtual/internal/netcdf3", "virtual/internal/numpy", "virtual/internal/tiff"},
 	{"internal/scheme", "internal/snapshot"},
 	{"internal/comparison"},
 	{"internal/dimension", "internal/ome", "internal/streaming", "internal/staging"},

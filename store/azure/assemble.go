@@ -15,20 +15,8 @@ import (
 	"varve.dev/zarr/store/retry"
 )
 
-// checkSplice checks that the value to splice is of its version, and long enough.
-func (s *Store) checkSplice(ctx context.Context, c store.Change) error {
-	info, err := s.Stat(ctx, c.Key)
-	if isMissing(err) || err == nil && info.Version != c.If.Version() {
-		return fmt.Errorf("%w: the value to splice is not of version %s", store.ErrConflict, c.If.Version())
-	}
-	if err == nil {
-		_, err = c.Size(info.Size)
-	}
-	return err
-}
-
-// assemble writes the value that parts of a store make.
-func (w *writing) assemble(ctx context.Context, from store.Store, parts []store.Part) (store.Version, error) {
+// Assemble writes the value that parts of a store make.
+func (w *writing) Assemble(ctx context.Context, from store.Store, parts []store.Part) (store.Version, error) {
 	size, err := store.Assemble(w.key, parts).Size(0)
 	var r *driver.PartReader
 	if err == nil {
@@ -40,9 +28,9 @@ func (w *writing) assemble(ctx context.Context, from store.Store, parts []store.
 	}
 	switch {
 	case err != nil:
-		return store.Version{}, w.s.fail("assemble", w.key, err)
+		return store.Version{}, w.Fail("assemble", err)
 	case size <= piece:
-		return w.put(ctx, value)
+		return w.Put(ctx, value)
 	}
 	other := w.s.copies(from)
 	var blocks []block
@@ -56,7 +44,7 @@ func (w *writing) assemble(ctx context.Context, from store.Store, parts []store.
 			return v, err
 		}
 		v, err = w.upload(ctx, r)
-		if err == nil && !isMissing(refused) {
+		if err == nil && !driver.IsMissing(refused) {
 			w.s.uploads.Store(true) // what the service does not copy could be read
 		}
 		return v, err
@@ -139,7 +127,7 @@ func (s *Store) copies(from store.Store) *Store {
 		return nil
 	}
 	// Over plain http, others could read the signature of a source, and use it.
-	if s.endpoint.Scheme != "https" && !loopback(s.endpoint.Hostname()) {
+	if s.endpoint.Scheme != "https" && !driver.IsLoopback(s.endpoint.Hostname()) {
 		return nil
 	}
 	return other
@@ -186,7 +174,7 @@ func (w *writing) copyBlock(ctx context.Context, id string, other *Store, p stor
 	}
 	c := call{method: http.MethodPut, blob: w.s.blob(w.key), query: url.Values{"comp": {"block"}, "blockid": {id}}, header: h}
 	_, err = w.s.do(ctx, c)
-	if f := (*fault)(nil); errors.As(err, &f) && !isConflict(err) && !retry.IsTemporary(err) {
+	if f := (*driver.Fault)(nil); errors.As(err, &f) && !driver.IsConflict(err) && !retry.IsTemporary(err) {
 		err = &notCopied{err}
 	}
 	return err

@@ -13,13 +13,17 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/retry"
+)
+
+// serviceName is the name of the service in messages, and noun what it calls a value.
+const (
+	serviceName = "Azure Blob Storage"
+	noun        = "blob"
 )
 
 // call is one request of the REST API.
@@ -54,31 +58,22 @@ func (s *Store) send(ctx context.Context, c call, read func(io.Reader) error) (h
 	// Within the limits of those that read, and on the same connections.
 	answer, err := s.reads.Send(r.WithContext(context.WithValue(ctx, plainKey{}, true)))
 	if err != nil {
-		return nil, lost(ctx, err)
+		return nil, driver.Lost(ctx, err)
 	}
 	defer drain(answer.Body)
 	if answer.StatusCode/100 != 2 {
 		if err := s.explain(answer); err != nil {
 			return nil, err
 		}
-		return nil, &fault{status: answer.StatusCode, message: "the service of this endpoint does not answer as Azure Blob Storage does"}
+		return nil, &driver.Fault{Status: answer.StatusCode, Message: "the service of this endpoint does not answer as " + serviceName + " does"}
 	}
 	if !own(answer.Header) {
-		return nil, foreign(answer)
+		return nil, driver.Foreign(answer, serviceName)
 	}
 	if read != nil {
 		err = read(answer.Body)
 	}
-	return answer.Header, lost(ctx, err)
-}
-
-// lost returns the error of an answer that did not arrive.
-func lost(ctx context.Context, err error) error {
-	var refused *errRefused
-	if ctx.Err() == nil && errors.As(err, &refused) && !refused.passes {
-		return refused // another attempt would end in the same way
-	}
-	return retry.Network(ctx, err)
+	return answer.Header, driver.Lost(ctx, err)
 }
 
 // do makes attempts of a call that may be repeated.
@@ -92,7 +87,7 @@ func (s *Store) do(ctx context.Context, c call) (h http.Header, err error) {
 
 // drain reads the rest of a short answer, so that the connection can be used again.
 func drain(body io.ReadCloser) {
-	_, _ = io.CopyN(io.Discard, body, mostFault)
+	_, _ = io.CopyN(io.Discard, body, driver.MostFault)
 	body.Close()
 }
 
@@ -107,24 +102,11 @@ func (s *Store) fail(what string, key store.Key, err error) error {
 // mayWrite returns an error if the store is for reading only, or if the service has no
 // such name: names are text.
 func (s *Store) mayWrite(key store.Key) error {
-	if s.options.ReadOnly {
-		return fmt.Errorf("%s: %w: the store was opened for reading", s.name(key), fs.ErrPermission)
-	}
-	return s.CheckKey(key)
+	return driver.CheckWrite(key, s.name(key), s.options.ReadOnly)
 }
 
 // CheckKey implements [store.Describer].
-func (s *Store) CheckKey(key store.Key) error {
-	if !utf8.ValidString(key.String()) {
-		return fmt.Errorf("%s: %w: the name is not valid UTF-8", strconv.QuoteToASCII(s.name(key)), store.ErrInvalidKey)
-	}
-	return nil
-}
-
-// noVersion is the error of a condition without a version that a blob can have.
-func noVersion(v store.Version) error {
-	return fmt.Errorf("%w: the condition asks for version %.40q, which no blob has", store.ErrConflict, v)
-}
+func (s *Store) CheckKey(key store.Key) error { return driver.CheckText(key, s.name(key)) }
 
 // isTag reports whether a version is an ETag.
 func isTag(v store.Version) bool {
@@ -137,7 +119,7 @@ func (s *Store) delete(ctx context.Context, key store.Key) error {
 		return err
 	}
 	_, err := s.do(ctx, s.deletion(key))
-	if isMissing(err) {
+	if driver.IsMissing(err) {
 		return nil
 	}
 	return s.fail("delete", key, err)
@@ -153,109 +135,57 @@ func (s *Store) deleteIf(ctx context.Context, key store.Key, v store.Version) er
 		return err
 	}
 	if !isTag(v) {
-		return s.fail("delete", key, noVersion(v))
+		return s.fail("delete", key, driver.NoVersion(v, noun))
 	}
 	c := s.deletion(key)
 	c.header.Set("If-Match", v.String())
-	doubt := false
-	err := s.reads.Do(ctx, func(ctx context.Context) error {
+	_, err := driver.Attempts(s.reads.Do).Delete(ctx, func(ctx context.Context) error {
 		_, err := s.send(ctx, c, nil)
-		switch {
-		case err == nil:
-			return nil
-		case isMissing(err) || isConflict(err):
-			if doubt {
-				return unknown(err)
-			}
-			return conflict(err)
-		}
-		doubt = doubt || uncertain(err)
 		return err
 	})
 	return s.fail("delete", key, err)
 }
 
-// fault is an answer of the service that reports an error.
-type fault struct {
-	status  int
-	code    string // such as "BlobNotFound"
-	message string // of the service, bounded
-	request string // the ID of the request, for the support of the service
-	kind    error  // the kind of error, or nil
-	advice  string
-	page    bool // the answer is a page for people
-}
-
-func (f *fault) Error() string {
-	text := "status " + strconv.Itoa(f.status)
-	if name := http.StatusText(f.status); name != "" {
-		text += " " + name
-	}
-	for _, part := range []string{f.code, f.message} {
-		if part != "" {
-			text += ": " + part
-		}
-	}
-	// The advice says that there is no container.
-	if f.kind != nil && f.kind != store.ErrNoBucket {
-		text += ": " + f.kind.Error()
-	}
-	if f.request != "" {
-		text += " (request " + f.request + ")"
-	}
-	if f.advice != "" {
-		text += "; " + f.advice
-	}
-	return text
-}
-
-func (f *fault) Unwrap() error { return f.kind }
-
-// mostFault is the largest number of bytes to read of an answer that reports an error.
-const mostFault = 64 << 10
-
 // explain returns the error that an answer reports, or nil for an answer that package
 // httpstore knows better. It reads the body.
 func (s *Store) explain(r *http.Response) error {
-	if text := r.Header.Get(refusalHeader); text != "" {
-		return &fault{status: r.StatusCode, message: text, kind: fs.ErrPermission}
+	if f := driver.UnsentFault(r); f != nil {
+		return f
 	}
 	// Redirections are followed or refused by the store of the reads, and a range beyond
 	// the value is judged by its size.
 	if c := r.StatusCode; c/100 == 3 && c != http.StatusNotModified || c == http.StatusRequestedRangeNotSatisfiable {
 		return nil
 	}
-	body, cut := io.ReadAll(io.LimitReader(r.Body, mostFault)) // what has arrived may explain
-	f := &fault{
-		status: r.StatusCode, code: driver.Printable(r.Header.Get("X-Ms-Error-Code"), 60), request: driver.Printable(r.Header.Get("X-Ms-Request-Id"), 80),
+	body, cut := io.ReadAll(io.LimitReader(r.Body, driver.MostFault)) // what has arrived may explain
+	f := &driver.Fault{
+		Status: r.StatusCode, Code: driver.Printable(r.Header.Get("X-Ms-Error-Code"), 60), Request: driver.Printable(r.Header.Get("X-Ms-Request-Id"), 80),
 	}
-	f.parse(body)
+	parseFault(f, body)
 	// An answer to HEAD has no body. Those of the service have a version or an ID.
-	if r.Request != nil && r.Request.Method == http.MethodHead && !own(r.Header) && f.request == "" {
-		f.page, f.message, f.advice = true, "this is no answer of Azure Blob Storage", "check the option endpoint, and proxies"
-		if strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") {
-			f.message = pageText
-		}
+	if r.Request != nil && r.Request.Method == http.MethodHead && !own(r.Header) && f.Request == "" {
+		other := driver.Foreign(r, serviceName)
+		f.Page, f.Message, f.Advice = true, other.Message, other.Advice
 	}
 	pause := driver.RetryAfter(r.Header)
 	switch c := r.StatusCode; {
 	// Only the code tells a missing blob from a missing container.
-	case cut != nil && f.code == "" && c < 500 && c != http.StatusPreconditionFailed && c != http.StatusTooManyRequests:
-		f.advice = "the answer broke off"
+	case cut != nil && f.Code == "" && c < 500 && c != http.StatusPreconditionFailed && c != http.StatusTooManyRequests:
+		f.Advice = "the answer broke off"
 		return retry.Temporary(f, pause)
 	// Values in a container that is not there must not be read as fill values.
-	case f.code == "ContainerBeingDeleted":
-		f.kind, f.advice = store.ErrNoBucket, "the container "+s.container+" is being deleted: try again in half a minute"
-	case f.code == "ContainerNotFound":
-		f.kind, f.advice = store.ErrNoBucket, "the container does not exist: check the name of the container "+s.container+", or create the container first"
-	case f.code == "ResourceNotFound" && anonymous(r):
+	case f.Code == "ContainerBeingDeleted":
+		f.Kind, f.Advice = store.ErrNoBucket, "the container "+s.container+" is being deleted: try again in half a minute"
+	case f.Code == "ContainerNotFound":
+		f.Kind, f.Advice = store.ErrNoBucket, "the container does not exist: check the name of the container "+s.container+", or create the container first"
+	case f.Code == "ResourceNotFound" && anonymous(r):
 		s.explainForbidden(f, r)
 	case s.missing(f):
-		f.kind = fs.ErrNotExist
-	case c == http.StatusPreconditionFailed || c == http.StatusNotModified || conflicts[f.code]:
-		f.kind = store.ErrConflict
-	case c == http.StatusConflict && (f.code == "PublicAccessNotPermitted" || f.code == "BlobImmutableDueToPolicy"):
-		f.kind = fs.ErrPermission
+		f.Kind = fs.ErrNotExist
+	case c == http.StatusPreconditionFailed || c == http.StatusNotModified || conflicts[f.Code]:
+		f.Kind = store.ErrConflict
+	case c == http.StatusConflict && (f.Code == "PublicAccessNotPermitted" || f.Code == "BlobImmutableDueToPolicy"):
+		f.Kind = fs.ErrPermission
 	case c == http.StatusUnauthorized || c == http.StatusForbidden:
 		s.explainForbidden(f, r)
 	case c == http.StatusTooManyRequests || c == http.StatusServiceUnavailable:
@@ -270,32 +200,20 @@ func (s *Store) explain(r *http.Response) error {
 // a page of a proxy does not.
 func own(h http.Header) bool { return h.Get("X-Ms-Version") != "" }
 
-// pageText is the message of a page for people.
-const pageText = "a page of HTML came instead of an answer of the service, as of a proxy"
-
-// foreign returns the fault that a success of something else than the service is.
-func foreign(r *http.Response) *fault {
-	f := &fault{status: r.StatusCode, message: "this is no answer of Azure Blob Storage", advice: "check the option endpoint, and proxies"}
-	if strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") {
-		f.page, f.message = true, pageText
-	}
-	return f
-}
-
 // missing reports whether an answer means that there is no blob. A page of a proxy does
 // not, and neither does a refusal of credentials, which may expire between two reads.
-func (s *Store) missing(f *fault) bool {
+func (s *Store) missing(f *driver.Fault) bool {
 	switch {
-	case f.page:
+	case f.Page:
 		return false
-	case f.status == http.StatusNotFound || f.status == http.StatusGone:
+	case f.Status == http.StatusNotFound || f.Status == http.StatusGone:
 		return true
-	case f.status == http.StatusUnauthorized:
+	case f.Status == http.StatusUnauthorized:
 		return false
-	case f.status == http.StatusForbidden && f.code != "AuthorizationPermissionMismatch":
+	case f.Status == http.StatusForbidden && f.Code != "AuthorizationPermissionMismatch":
 		return false
 	}
-	return slices.Contains(s.options.Reading.Missing, f.status)
+	return slices.Contains(s.options.Reading.Missing, f.Status)
 }
 
 // anonymous reports whether the request of an answer had no credentials. The service
@@ -309,78 +227,41 @@ func anonymous(r *http.Response) bool {
 var conflicts = map[string]bool{"BlobAlreadyExists": true, "ConditionNotMet": true, "TargetConditionNotMet": true, "SourceConditionNotMet": true, "InvalidBlockList": true}
 
 // explainForbidden says what to do about a missing permission.
-func (s *Store) explainForbidden(f *fault, r *http.Response) {
-	f.kind = fs.ErrPermission
-	switch f.code {
+func (s *Store) explainForbidden(f *driver.Fault, r *http.Response) {
+	f.Kind = fs.ErrPermission
+	switch f.Code {
 	case "AuthenticationFailed":
-		f.advice = "the key, signature or token is refused or expired" + driver.ClockAdvice(r.Header)
+		f.Advice = "the key, signature or token is refused or expired" + driver.ClockAdvice(r.Header)
 	case "NoAuthenticationInformation", "ResourceNotFound":
-		f.advice = "the container is not public: sign in, or set AZURE_STORAGE_CONNECTION_STRING"
+		f.Advice = "the container is not public: sign in, or set AZURE_STORAGE_CONNECTION_STRING"
 	default:
-		f.advice = "ask the owner of the account for the role Storage Blob Data Reader to read, or Contributor to write"
+		f.Advice = "ask the owner of the account for the role Storage Blob Data Reader to read, or Contributor to write"
 	}
 }
 
-// parse reads the body of an error: XML, or the text of a proxy. The details of the
+// parseFault reads the body of an error: XML, or the text of a proxy. The details of the
 // service may quote what was signed, so they are left out.
-func (f *fault) parse(body []byte) {
+func parseFault(f *driver.Fault, body []byte) {
 	var x struct {
 		Code    string `xml:"Code"`
 		Message string `xml:"Message"`
 	}
 	body = []byte(strings.TrimPrefix(string(body), "\ufeff"))
-	start := strings.ToLower(driver.Printable(string(body[:min(len(body), 200)]), 200))
 	switch {
-	case strings.HasPrefix(start, "<!doctype html") || strings.HasPrefix(start, "<html"):
-		f.page, f.message = true, pageText
+	case driver.LooksLikePage(body):
+		f.Page, f.Message = true, driver.PageText
 	case xml.Unmarshal(body, &x) == nil && x.Code != "":
-		f.code = driver.Printable(x.Code, 60)
+		f.Code = driver.Printable(x.Code, 60)
 		// Further lines have the ID of the request and the time.
 		message, _, _ := strings.Cut(x.Message, "\n")
-		f.message = driver.Printable(message, 400)
-	case f.code == "":
-		f.message = driver.Printable(string(body), 120)
+		f.Message = driver.Printable(message, 400)
+	case f.Code == "":
+		f.Message = driver.Printable(string(body), 120)
 	}
 }
-
-// isRefusal reports whether a request was refused for lack of permission, or was not sent
-// for lack of credentials.
-func isRefusal(err error) bool {
-	return errors.Is(err, fs.ErrPermission) || errors.As(err, new(*errRefused))
-}
-
-// uncertain reports whether a request that failed may have been carried out.
-func uncertain(err error) bool {
-	var f *fault
-	var refused *errRefused
-	if errors.As(err, &refused) {
-		return false
-	}
-	if errors.As(err, &f) {
-		return f.status >= 500 || f.status == http.StatusRequestTimeout
-	}
-	return true
-}
-
-func isMissing(err error) bool  { return errors.Is(err, fs.ErrNotExist) }
-func isConflict(err error) bool { return errors.Is(err, store.ErrConflict) }
 
 // hasCode reports whether the service gave an error this code.
 func hasCode(err error, code string) bool {
-	var f *fault
-	return errors.As(err, &f) && f.code == code
-}
-
-// unknown is the error of a change whose outcome is not known. It does not wrap
-// [store.ErrConflict], which would mean that nothing has changed.
-func unknown(cause error) error {
-	return fmt.Errorf("the answer of the service was lost, and it is not known whether the change was made; read the value again (%v)", cause)
-}
-
-// conflict returns an error that is [store.ErrConflict], and no longer [fs.ErrNotExist].
-func conflict(cause error) error {
-	if isConflict(cause) {
-		return cause
-	}
-	return fmt.Errorf("%w: there is no value (%v)", store.ErrConflict, cause)
+	var f *driver.Fault
+	return errors.As(err, &f) && f.Code == code
 }

@@ -38,7 +38,7 @@ func (s *Store) cloneValue(ctx context.Context, c store.Change) (store.Written, 
 		return store.Written{}, err
 	}
 	if from := c.SourceVersion; !isTag(from) && !from.IsZero() {
-		return store.Written{}, s.fail("clone", c.Source, noVersion(from))
+		return store.Written{}, s.fail("clone", c.Source, driver.NoVersion(from, noun))
 	}
 	made, err := s.clone(ctx, c.Key, s, c.Source, c.SourceVersion)
 	if err != nil {
@@ -61,8 +61,8 @@ func (s *Store) clone(ctx context.Context, key store.Key, other *Store, source s
 		var scope string
 		info, scope, err = other.describe(ctx, source)
 		switch {
-		case isMissing(err) && !from.IsZero():
-			return store.Written{}, conflict(err)
+		case driver.IsMissing(err) && !from.IsZero():
+			return store.Written{}, driver.Conflict(err)
 		case err != nil:
 			return store.Written{}, err
 		case !from.IsZero() && info.Version != from:
@@ -74,10 +74,10 @@ func (s *Store) clone(ctx context.Context, key store.Key, other *Store, source s
 		} else {
 			made.Version, err = s.copy(ctx, key, other, source, info.Version.String())
 		}
-		if isMissing(err) {
-			err = conflict(err)
+		if driver.IsMissing(err) {
+			err = driver.Conflict(err)
 		}
-		if !from.IsZero() || !isConflict(err) {
+		if !from.IsZero() || !driver.IsConflict(err) {
 			break
 		}
 	}
@@ -107,9 +107,9 @@ func (s *Store) rewrite(ctx context.Context, key store.Key, other *Store, source
 		w.cond = store.IfVersion(info.Version) // another writer may replace it meanwhile
 	}
 	if info.Size == 0 {
-		return w.put(ctx, nil)
+		return w.Put(ctx, nil)
 	}
-	return w.assemble(ctx, other, []store.Part{{Key: source, N: info.Size, Version: info.Version}})
+	return w.Assemble(ctx, other, []store.Part{{Key: source, N: info.Size, Version: info.Version}})
 }
 
 // copy copies a blob that has the ETag from. It returns the version of the copy.
@@ -122,15 +122,13 @@ func (s *Store) copy(ctx context.Context, key store.Key, other *Store, source st
 		"X-Ms-Copy-Source": {u.String()}, "X-Ms-Source-If-Match": {from},
 	}}
 	var h http.Header
-	doubt := false
-	err := s.reads.Do(ctx, func(ctx context.Context) (err error) {
+	doubt, err := driver.Attempts(s.reads.Do).Change(ctx, func(ctx context.Context) (err error) {
 		h, err = s.send(ctx, c, nil)
-		doubt = doubt || err != nil && uncertain(err)
 		return err
 	})
 	// The source is the blob that an earlier attempt may have replaced.
-	if isConflict(err) && doubt && s.container == other.container && s.blob(key) == other.blob(source) {
-		err = unknown(err)
+	if driver.IsConflict(err) && doubt && s.container == other.container && s.blob(key) == other.blob(source) {
+		err = driver.Unknown(err)
 	}
 	if err != nil {
 		return store.Version{}, err
@@ -159,7 +157,7 @@ func (s *Store) copied(ctx context.Context, key store.Key, h http.Header) (store
 		var err error
 		h, err = s.do(ctx, call{method: http.MethodHead, blob: s.blob(key)})
 		// Another writer has replaced or deleted the copy, whose version is not known.
-		if isMissing(err) || err == nil && h.Get("X-Ms-Copy-Id") != id {
+		if driver.IsMissing(err) || err == nil && h.Get("X-Ms-Copy-Id") != id {
 			return store.Version{}, nil
 		}
 		if err != nil {

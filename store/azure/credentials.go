@@ -19,12 +19,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 )
 
@@ -147,8 +147,8 @@ func (g *signer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Header.Get("User-Agent") == "" {
 		r.Header.Set("User-Agent", "varve")
 	}
-	if (g.sas != nil || g.token != nil) && r.URL.Scheme != "https" && !loopback(r.URL.Hostname()) {
-		return nil, &errRefused{err: fmt.Errorf("%w: credentials are sent by https only; use an https endpoint or no credentials", store.ErrUnsupported)}
+	if (g.sas != nil || g.token != nil) && r.URL.Scheme != "https" && !driver.IsLoopback(r.URL.Hostname()) {
+		return nil, &driver.Unsent{Err: fmt.Errorf("%w: credentials are sent by https only; use an https endpoint or no credentials", store.ErrUnsupported)}
 	}
 	switch {
 	case g.key != nil:
@@ -173,20 +173,11 @@ func (g *signer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // tokens asks Entra ID for access tokens, and keeps one while it is valid.
 type tokens struct {
-	mu         sync.Mutex
+	shared     driver.Shared[string]
 	credential azcore.TokenCredential
 	optional   bool // without credentials, requests are anonymous
 	anonymous  bool
 	token      azcore.AccessToken
-	asking     *question // nil if no token is asked for
-}
-
-// question is a token that is asked for. Requests share one, because it may take long,
-// and none waits for it longer than its own context.
-type question struct {
-	done  chan struct{}
-	token string
-	err   error
 }
 
 // tokenTime is the longest time of a request for a token.
@@ -194,39 +185,15 @@ const tokenTime = 30 * time.Second
 
 // get returns a token, or "" for an anonymous request.
 func (t *tokens) get(ctx context.Context) (string, error) {
-	t.mu.Lock()
-	if t.asking == nil && (t.anonymous || time.Until(t.token.ExpiresOn) > 2*time.Minute) {
-		defer t.mu.Unlock()
-		return t.token.Token, nil
-	}
-	q := t.asking
-	if q == nil {
-		q = &question{done: make(chan struct{})}
-		t.asking = q
-		go t.answer(q)
-	}
-	t.mu.Unlock()
-	select {
-	case <-q.done:
-		return q.token, q.err
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
-}
-
-// answer answers a question. Until then nothing else uses the other fields.
-func (t *tokens) answer(q *question) {
-	ctx, cancel := context.WithTimeout(context.Background(), tokenTime)
-	defer cancel()
-	q.token, q.err = t.ask(ctx)
-	t.mu.Lock()
-	t.asking = nil
-	t.mu.Unlock()
-	close(q.done)
+	return t.shared.Get(ctx, func() (string, bool) {
+		return t.token.Token, t.anonymous || time.Until(t.token.ExpiresOn) > 2*time.Minute
+	}, t.ask)
 }
 
 // ask asks Entra ID for a token.
-func (t *tokens) ask(ctx context.Context) (string, error) {
+func (t *tokens) ask() (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), tokenTime)
+	defer cancel()
 	chosen := t.credential != nil
 	if !chosen {
 		c, err := azidentity.NewDefaultAzureCredential(nil)
@@ -242,9 +209,9 @@ func (t *tokens) ask(ctx context.Context) (string, error) {
 		t.token = token
 		return token.Token, nil
 	case ctx.Err() != nil || errors.As(err, &network):
-		return "", &errRefused{errors.New("no access token of Entra ID: the server does not answer"), true}
+		return "", &driver.Unsent{Err: errors.New("no access token of Entra ID: the server does not answer"), Passes: true}
 	case chosen && !t.token.ExpiresOn.IsZero():
-		return "", &errRefused{err: fmt.Errorf("%w: Entra ID gives no new access token; sign in again", fs.ErrPermission)}
+		return "", &driver.Unsent{Err: fmt.Errorf("%w: Entra ID gives no new access token; sign in again", fs.ErrPermission)}
 	}
 	// The errors of the credentials may quote them.
 	if !chosen {
@@ -259,38 +226,8 @@ func (t *tokens) lacking() error {
 		t.anonymous = true
 		return nil
 	}
-	return &errRefused{err: fmt.Errorf("%w: no credentials were found; run `az login`, set AZURE_STORAGE_CONNECTION_STRING or"+
+	return &driver.Unsent{Err: fmt.Errorf("%w: no credentials were found; run `az login`, set AZURE_STORAGE_CONNECTION_STRING or"+
 		" AZURE_STORAGE_ACCOUNT_KEY, or read public data anonymously with ?anon=true", fs.ErrPermission)}
-}
-
-// errRefused is an error of the credentials: no request was sent.
-type errRefused struct {
-	err    error
-	passes bool // another attempt may succeed
-}
-
-func (e *errRefused) Error() string { return e.err.Error() }
-func (e *errRefused) Unwrap() error { return e.err }
-
-// refusalHeader has the text of a refusal in an answer made by this program.
-const refusalHeader = "Varve-Refusal"
-
-// answer returns the refusal as the answer to a request.
-func (e *errRefused) answer(r *http.Request) *http.Response {
-	status := http.StatusUnauthorized
-	if !errors.Is(e.err, fs.ErrPermission) {
-		status = http.StatusNotImplemented
-	}
-	return &http.Response{
-		StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
-		Header: http.Header{refusalHeader: {e.err.Error()}}, Body: http.NoBody,
-	}
-}
-
-// loopback reports whether a host is this machine.
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // signature signs a text with a key of the account.

@@ -5,7 +5,6 @@ package azure
 import (
 	"context"
 	"encoding/xml"
-	"fmt"
 	"io"
 	"iter"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 )
 
@@ -61,30 +61,14 @@ const mostPage = 32 << 20
 // List implements [store.Lister]. Entries have sizes, versions and times, which cost
 // nothing more.
 func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
-	return func(yield func(store.Entry, error) bool) {
-		prefix := s.prefix
-		if !dir.IsRoot() {
-			prefix += dir.String() + "/"
+	place := "azure: account " + s.account + ", container " + s.container
+	return driver.Pages(place, s.prefix, dir, func(prefix, marker string, yield func(store.Entry, error) bool) (string, bool, error) {
+		p, h, err := s.list(ctx, prefix, how&store.Deep != 0, marker)
+		if err != nil {
+			return "", false, err
 		}
-		for marker := ""; ; {
-			p, h, err := s.list(ctx, prefix, how&store.Deep != 0, marker)
-			if err != nil {
-				yield(store.Entry{}, fmt.Errorf("azure: account %s, container %s: cannot list %q: %w", s.account, s.container, prefix, err))
-				return
-			}
-			if !p.entries(prefix, s.reads.Local(h), yield) {
-				return
-			}
-			if p.Marker == "" {
-				return
-			}
-			if p.Marker == marker {
-				yield(store.Entry{}, fmt.Errorf("azure: account %s, container %s: cannot list %q: the service sends the same page again", s.account, s.container, prefix))
-				return
-			}
-			marker = p.Marker
-		}
-	}
+		return p.Marker, p.entries(prefix, s.reads.Local(h), yield), nil
+	})
 }
 
 // list requests a page, and returns it with the headers of the answer, which have the

@@ -60,23 +60,13 @@ func OpenLocation(ctx context.Context, location string, access store.Access) (st
 	if err != nil {
 		return nil, store.Path{}, err
 	}
-	archive, rel, found := driver.CutPath(p.path, ".zip")
-	if found && access != store.ReadOnly {
-		return nil, store.Path{}, fmt.Errorf("azure: %s: %w: an archive here can only be read", driver.Redact(location), store.ErrUnsupported)
-	}
-	if found {
-		return zipstore.OpenWithin(ctx, archive, rel, func(folder string) (store.Store, error) { return Open(p.account, p.container, folder, &o) })
-	}
-	root, rel, _ := driver.CutPath(p.path, ".zarr")
-	at, err := store.ParsePath(rel)
-	if err != nil {
-		return nil, store.Path{}, err
-	}
-	s, err := Open(p.account, p.container, root, &o)
-	if err != nil {
-		return nil, store.Path{}, err
-	}
-	return s, at, nil
+	open := func(root string) (store.Store, error) { return Open(p.account, p.container, root, &o) }
+	return driver.OpenPath(p.path, open, func(name, rel string) (store.Store, store.Path, error) {
+		if access != store.ReadOnly {
+			return nil, store.Path{}, fmt.Errorf("azure: %s: %w: an archive here can only be read", driver.Redact(location), store.ErrUnsupported)
+		}
+		return zipstore.OpenWithin(ctx, name, rel, open)
+	})
 }
 
 // place is what a location names.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
 	"varve.dev/zarr/store/retry"
@@ -73,8 +74,8 @@ func (x *suffixes) RoundTrip(r *http.Request) (*http.Response, error) {
 		answer, err = x.s.transport.RoundTrip(r)
 	}
 	// Another attempt would be refused too, so the refusal becomes an answer.
-	if refused := (*errRefused)(nil); errors.As(err, &refused) && !refused.passes {
-		return refused.answer(r), nil
+	if refusal := driver.UnsentAnswer(r, err); refusal != nil {
+		return refusal, nil
 	}
 	if err != nil {
 		return nil, err
@@ -82,7 +83,7 @@ func (x *suffixes) RoundTrip(r *http.Request) (*http.Response, error) {
 	// The page of a proxy would be taken for the value.
 	if answer.StatusCode/100 == 2 && !own(answer.Header) {
 		defer drain(answer.Body)
-		return nil, retry.Permanent(foreign(answer))
+		return nil, retry.Permanent(driver.Foreign(answer, serviceName))
 	}
 	beyond(answer)
 	return answer, nil

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/retry"
 )
 
 // markHeader is the metadata by which a store knows its own writes.
@@ -37,16 +36,23 @@ type writing struct {
 // scopeHeader is the header of requests and answers with the encryption scope of a blob.
 const scopeHeader = "X-Ms-Encryption-Scope"
 
-// begin begins a write. A zero condition permits anything.
-func (s *Store) begin(key store.Key, cond store.Condition) (*writing, error) {
-	if err := s.mayWrite(key); err != nil {
+// begin begins a write. A change without a condition permits anything.
+func (s *Store) begin(c store.Change) (*writing, error) {
+	w := &writing{s: s, key: c.Key, cond: c.If, mark: rand.Text(), scope: s.options.EncryptionScope}
+	if driver.HasNoCondition(c) {
+		return nil, w.Fail("write", driver.NoVersion(c.If.Version(), noun))
+	}
+	if err := s.mayWrite(c.Key); err != nil {
 		return nil, driver.Refused(err)
 	}
-	if v := cond.Version(); !v.IsZero() && !isTag(v) {
-		return nil, s.fail("write", key, noVersion(v))
+	if v := c.If.Version(); !v.IsZero() && !isTag(v) {
+		return nil, w.Fail("write", driver.NoVersion(v, noun))
 	}
-	return &writing{s: s, key: key, cond: cond, mark: rand.Text(), scope: s.options.EncryptionScope}, nil
+	return w, nil
 }
+
+// Fail implements [driver.Maker].
+func (w *writing) Fail(what string, err error) error { return w.s.fail(what, w.key, err) }
 
 // Can implements [store.Writer]. The service does not change an object in place.
 func (s *Store) Can(op store.Op) bool {
@@ -81,29 +87,15 @@ func (s *Store) Write(ctx context.Context, c store.Change, _ store.Durability) (
 
 // make makes a value of new bytes, or of parts.
 func (s *Store) make(ctx context.Context, c store.Change) (store.Version, error) {
-	if conditional := c.Op == store.OpPutIf || c.Op == store.OpSplice; conditional && !c.If.Absent() && c.If.Version().IsZero() {
-		return store.Version{}, s.fail("write", c.Key, noVersion(c.If.Version()))
-	}
-	w, err := s.begin(c.Key, c.If)
+	w, err := s.begin(c)
 	if err != nil {
 		return store.Version{}, err
 	}
-	switch c.Op {
-	case store.OpSplice:
-		if err := s.checkSplice(ctx, c); err != nil {
-			return store.Version{}, s.fail("splice", c.Key, err)
-		}
-		return w.assemble(ctx, s, c.Parts)
-	case store.OpAssemble:
-		return w.assemble(ctx, s, c.Parts)
-	case store.OpGather:
-		return w.assemble(ctx, c.From, c.Parts)
-	}
-	return w.put(ctx, c.Value)
+	return driver.Make(ctx, s, c, w)
 }
 
-// put writes a value, in one request unless it is large.
-func (w *writing) put(ctx context.Context, value []byte) (store.Version, error) {
+// Put writes a value, in one request unless it is large.
+func (w *writing) Put(ctx context.Context, value []byte) (store.Version, error) {
 	if len(value) <= piece {
 		c := call{method: http.MethodPut, blob: w.s.blob(w.key), header: w.header(""), body: value}
 		c.header.Set("X-Ms-Blob-Type", "BlockBlob")
@@ -141,45 +133,21 @@ func (w *writing) header(about string) http.Header {
 // repeat makes attempts of the call that writes the value, and returns its version.
 func (w *writing) repeat(ctx context.Context, c call) (store.Version, error) {
 	var h http.Header
-	doubt := false
-	err := w.s.reads.Do(ctx, func(ctx context.Context) (err error) {
+	doubt, err := driver.Attempts(w.s.reads.Do).Change(ctx, func(ctx context.Context) (err error) {
 		h, err = w.s.send(ctx, c, nil)
-		doubt = doubt || err != nil && uncertain(err)
 		return err
 	})
-	tag := h.Get("ETag")
-	// An earlier attempt may have written the value, or an earlier delivery of the same
-	// one: a proxy may deliver a request twice.
-	if err != nil && ctx.Err() == nil && (doubt || isConflict(err)) {
-		tag, err = w.own(ctx, err, doubt)
-	}
-	// The condition names a blob, and there is none.
-	if isMissing(err) && !w.cond.Version().IsZero() {
-		err = conflict(err)
-	}
-	if !doubt && isRefusal(err) {
-		err = driver.Refused(err)
-	}
+	tag, err := driver.Write{Look: w.look, Noun: noun, HasVersion: !w.cond.Version().IsZero()}.Settle(ctx, h.Get("ETag"), err, doubt)
 	if err != nil {
-		return store.Version{}, w.s.fail("write", w.key, err)
+		return store.Version{}, w.Fail("write", err)
 	}
 	return store.MakeVersion(tag), nil
 }
 
-// own returns the ETag of the blob if this write made it. Otherwise the error is cause
-// or, after a lost answer, that the outcome is unknown: another writer may have replaced
-// the value of this write, or the service may carry out the write later.
-func (w *writing) own(ctx context.Context, cause error, lost bool) (string, error) {
+// look returns the ETag of the blob, and whether this write made it.
+func (w *writing) look(ctx context.Context) (string, bool, error) {
 	h, err := w.s.do(ctx, call{method: http.MethodHead, blob: w.s.blob(w.key)})
-	switch {
-	case err == nil && h.Get(markHeader) == w.mark:
-		return h.Get("ETag"), nil
-	case !lost && (err == nil || !retry.IsTemporary(err)):
-		return "", cause
-	case err != nil && !isMissing(err):
-		return "", fmt.Errorf("%w; then the blob could not be looked at: %v", unknown(cause), err)
-	}
-	return "", unknown(cause)
+	return h.Get("ETag"), h.Get(markHeader) == w.mark, err
 }
 
 // piece is the size of a block, and that of the largest value that is written in one
@@ -195,11 +163,11 @@ func (w *writing) inBlocks(ctx context.Context, send func(ctx context.Context) (
 	for tries := 1; ; tries++ {
 		w.blocks = rand.Text()
 		ids, err := send(ctx)
-		if isRefusal(err) {
+		if driver.IsRefusal(err) {
 			err = driver.Refused(err) // blocks alone are no value
 		}
 		if err != nil {
-			return store.Version{}, w.s.fail("write", w.key, err)
+			return store.Version{}, w.Fail("write", err)
 		}
 		v, err := w.commit(ctx, ids)
 		discarded := hasCode(err, "InvalidBlockList")

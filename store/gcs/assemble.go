@@ -4,7 +4,6 @@ package gcs
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -14,27 +13,15 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// checkSplice checks that the value to splice is of its version, and long enough.
-func (s *Store) checkSplice(ctx context.Context, c store.Change) error {
-	info, err := s.Stat(ctx, c.Key)
-	if isMissing(err) || err == nil && info.Version != c.If.Version() {
-		return fmt.Errorf("%w: the value to splice is not of version %s", store.ErrConflict, c.If.Version())
-	}
-	if err == nil {
-		_, err = c.Size(info.Size)
-	}
-	return err
-}
-
-// assemble writes the value that parts of a store make.
-func (w *writing) assemble(ctx context.Context, from store.Store, parts []store.Part) (store.Version, error) {
+// Assemble writes the value that parts of a store make.
+func (w *writing) Assemble(ctx context.Context, from store.Store, parts []store.Part) (store.Version, error) {
 	size, err := store.Assemble(w.key, parts).Size(0)
 	if err != nil {
-		return store.Version{}, w.s.fail("assemble", w.key, err)
+		return store.Version{}, w.Fail("assemble", err)
 	}
 	r, err := driver.NewPartReader(ctx, from, parts)
 	if err != nil {
-		return store.Version{}, w.s.fail("assemble", w.key, err)
+		return store.Version{}, w.Fail("assemble", err)
 	}
 	switch {
 	case size > mostAtOnce && from == store.Store(w.s) && composable(r):
@@ -44,9 +31,9 @@ func (w *writing) assemble(ctx context.Context, from store.Store, parts []store.
 	}
 	value, err := r.AppendPiece(ctx, nil, size)
 	if err != nil {
-		return store.Version{}, w.s.fail("assemble", w.key, err)
+		return store.Version{}, w.Fail("assemble", err)
 	}
-	return w.put(ctx, value)
+	return w.Put(ctx, value)
 }
 
 // stream uploads the parts, and reads the next piece meanwhile.

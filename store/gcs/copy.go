@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 )
 
@@ -40,7 +41,7 @@ func (s *Store) copy(ctx context.Context, key store.Key, other *Store, source st
 	onItself := other.bucket == s.bucket && other.object(source) == s.object(key)
 	if known, ok := other.seen.find(other.object(source)); ok && !onItself {
 		d, err := s.rewrite(ctx, key, other, source, known.Generation, known.key())
-		if !isConflict(err) && !isMissing(err) {
+		if !driver.IsConflict(err) && !driver.IsMissing(err) {
 			return d, err
 		}
 	}
@@ -59,7 +60,7 @@ func (s *Store) clone(ctx context.Context, c store.Change) (store.Written, error
 	}
 	g, ok := generation(from)
 	if !ok && !from.IsZero() {
-		return store.Written{}, s.fail("clone", source, noVersion(from))
+		return store.Written{}, s.fail("clone", source, driver.NoVersion(from, noun))
 	}
 	var d description
 	var err error
@@ -82,10 +83,10 @@ func (s *Store) clone(ctx context.Context, c store.Change) (store.Written, error
 		if err == nil {
 			d, err = s.rewrite(ctx, key, s, source, g, kms)
 		}
-		if isMissing(err) {
-			err = conflict(err)
+		if driver.IsMissing(err) {
+			err = driver.Conflict(err)
 		}
-		if !from.IsZero() || !isConflict(err) {
+		if !from.IsZero() || !driver.IsConflict(err) {
 			break
 		}
 	}
@@ -140,16 +141,11 @@ func (s *Store) rewrite(ctx context.Context, key store.Key, other *Store, source
 			Copied   json.Number `json:"totalBytesRewritten"`
 			Resource description `json:"resource"`
 		}
-		doubt := false
-		err := s.reads.Do(ctx, func(ctx context.Context) error {
-			err := s.send(ctx, c, &answer)
-			doubt = doubt || err != nil && uncertain(err)
-			return err
-		})
+		doubt, err := driver.Attempts(s.reads.Do).Change(ctx, func(ctx context.Context) error { return s.send(ctx, c, &answer) })
 		switch {
 		// The source is the object that an earlier attempt may have replaced.
-		case isConflict(err) && doubt && onItself:
-			return description{}, unknown(err)
+		case driver.IsConflict(err) && doubt && onItself:
+			return description{}, driver.Unknown(err)
 		case err != nil || answer.Done:
 			return answer.Resource, err
 		// Without progress the loop would not end.

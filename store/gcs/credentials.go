@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/retry"
 )
@@ -36,17 +37,7 @@ type tokens struct {
 	resolving sync.Once
 	source    oauth2.TokenSource // nil means anonymous
 	err       error
-
-	mu     sync.Mutex
-	asking *question // nil if no token is asked for
-}
-
-// question is a token that is asked for. Requests share one, because it may take long,
-// and none waits for it longer than its own context.
-type question struct {
-	done  chan struct{}
-	token *oauth2.Token // nil means anonymous
-	err   error
+	shared    driver.Shared[*oauth2.Token] // nil is the token of an anonymous request
 }
 
 // tokenTime is the longest time of a request for a token.
@@ -54,36 +45,23 @@ const tokenTime = 30 * time.Second
 
 // get returns a token, or nil for an anonymous request.
 func (t *tokens) get(ctx context.Context) (*oauth2.Token, error) {
-	t.mu.Lock()
-	q := t.asking
-	if q == nil {
-		q = &question{done: make(chan struct{})}
-		t.asking = q
-		go t.ask(q)
-	}
-	t.mu.Unlock()
-	select {
-	case <-q.done:
-		return q.token, q.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return t.shared.Get(ctx, nil, t.ask)
 }
 
-// ask answers a question.
-func (t *tokens) ask(q *question) {
+// ask asks the source for a token.
+func (t *tokens) ask() (*oauth2.Token, error) {
 	source, err := t.find()
 	if err != nil {
-		q.err = &errRefused{err: err}
-	} else if source != nil {
-		if q.token, err = source.Token(); err != nil {
-			q.token, q.err = nil, tokenError(err)
-		}
+		return nil, &driver.Unsent{Err: err}
 	}
-	t.mu.Lock()
-	t.asking = nil
-	t.mu.Unlock()
-	close(q.done)
+	if source == nil {
+		return nil, nil
+	}
+	token, err := source.Token()
+	if err != nil {
+		return nil, tokenError(err)
+	}
+	return token, nil
 }
 
 // find finds the source. Tokens outlive the request that asks for the first one.
@@ -160,30 +138,6 @@ func withoutSecrets(err error) error {
 	return errors.New("the credentials cannot be used")
 }
 
-// errRefused is an error of the credentials: no request was sent.
-type errRefused struct {
-	err    error
-	passes bool // another attempt may succeed
-}
-
-func (e *errRefused) Error() string { return e.err.Error() }
-func (e *errRefused) Unwrap() error { return e.err }
-
-// refusalHeader has the text of a refusal in an answer made by this program.
-const refusalHeader = "Varve-Refusal"
-
-// answer returns the refusal as the answer to a request.
-func (e *errRefused) answer(r *http.Request) *http.Response {
-	status := http.StatusUnauthorized
-	if !errors.Is(e.err, fs.ErrPermission) {
-		status = http.StatusNotImplemented
-	}
-	return &http.Response{
-		StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
-		Header: http.Header{refusalHeader: {e.err.Error()}}, Body: http.NoBody,
-	}
-}
-
 // authorized is a transport that adds credentials to requests to one host.
 type authorized struct {
 	base     http.RoundTripper
@@ -199,7 +153,7 @@ func (a *authorized) RoundTrip(r *http.Request) (*http.Response, error) {
 		return a.base.RoundTrip(r)
 	}
 	token, err := a.tokens.get(r.Context())
-	if refused := (*errRefused)(nil); errors.As(err, &refused) && refused.passes {
+	if refused := (*driver.Unsent)(nil); errors.As(err, &refused) && refused.Passes {
 		return nil, retry.Temporary(err, 0) // it is no lost connection to the endpoint
 	}
 	if err != nil {
@@ -215,8 +169,8 @@ func (a *authorized) RoundTrip(r *http.Request) (*http.Response, error) {
 	if token == nil {
 		return a.base.RoundTrip(r)
 	}
-	if r.URL.Scheme != "https" && !loopback(r.URL.Hostname()) {
-		return nil, &errRefused{err: fmt.Errorf("%w: credentials are sent by https only; use an https endpoint or no credentials", store.ErrUnsupported)}
+	if r.URL.Scheme != "https" && !driver.IsLoopback(r.URL.Hostname()) {
+		return nil, &driver.Unsent{Err: fmt.Errorf("%w: credentials are sent by https only; use an https endpoint or no credentials", store.ErrUnsupported)}
 	}
 	token.SetAuthHeader(r)
 	return a.base.RoundTrip(r)
@@ -228,13 +182,7 @@ func tokenError(err error) error {
 	var answer *oauth2.RetrieveError
 	var network net.Error
 	if errors.As(err, &answer) && answer.Response.StatusCode >= 500 || errors.As(err, &network) {
-		return &errRefused{fmt.Errorf("no access token: %w", withoutSecrets(err)), true}
+		return &driver.Unsent{Err: fmt.Errorf("no access token: %w", withoutSecrets(err)), Passes: true}
 	}
-	return &errRefused{err: fmt.Errorf("%w: no access token: %w; sign in again or renew the credentials", fs.ErrPermission, withoutSecrets(err))}
-}
-
-// loopback reports whether a host is this machine.
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	return &driver.Unsent{Err: fmt.Errorf("%w: no access token: %w; sign in again or renew the credentials", fs.ErrPermission, withoutSecrets(err))}
 }

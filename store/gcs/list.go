@@ -5,16 +5,13 @@ package gcs
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"iter"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 )
 
@@ -28,33 +25,16 @@ type page struct {
 // List implements [store.Lister]. Entries have sizes, versions and times in any case,
 // which cost nothing more.
 func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
-	return func(yield func(store.Entry, error) bool) {
-		prefix := s.prefix
-		if !dir.IsRoot() {
-			prefix += dir.String() + "/"
+	// Of a prefix on which no other page depends, the service sends the next page only
+	// when it is asked for.
+	return driver.Pages("gcs: bucket "+s.bucket, s.prefix, dir, func(prefix, token string, yield func(store.Entry, error) bool) (string, bool, error) {
+		p, h, err := s.list(ctx, prefix, how&store.Deep != 0, token)
+		if err != nil {
+			return "", false, err
 		}
-		// Of a prefix on which no other page depends, the service sends the next page
-		// only when it is asked for.
-		for token := ""; ; {
-			p, h, err := s.list(ctx, prefix, how&store.Deep != 0, token)
-			if err != nil {
-				yield(store.Entry{}, fmt.Errorf("gcs: bucket %s: cannot list %q: %w", s.bucket, prefix, err))
-				return
-			}
-			s.seen.add(p.Items...)
-			if !p.entries(prefix, s.reads.Local(h), yield) {
-				return
-			}
-			if p.PageToken == "" {
-				return
-			}
-			if p.PageToken == token {
-				yield(store.Entry{}, fmt.Errorf("gcs: bucket %s: cannot list %q: the service sends the same page again", s.bucket, prefix))
-				return
-			}
-			token = p.PageToken
-		}
-	}
+		s.seen.add(p.Items...)
+		return p.PageToken, p.entries(prefix, s.reads.Local(h), yield), nil
+	})
 }
 
 // list requests a page, and returns it with the headers of the answer, which have the
@@ -79,7 +59,7 @@ func (s *Store) list(ctx context.Context, prefix string, deep bool, token string
 			return s.failure(r)
 		}
 		h = r.Header
-		if err = decode(r.Body, &p); errors.As(err, new(*strange)) && isPage(r.Header) {
+		if err = decode(r.Body, &p); errors.As(err, new(*strange)) && driver.IsPage(r.Header) {
 			err = &strange{-1}
 		}
 		return lost(ctx, err)
@@ -124,7 +104,7 @@ func (s *Store) delete(ctx context.Context, key store.Key) error {
 		return err
 	}
 	err := s.do(ctx, call{method: http.MethodDelete, path: s.objectPath(s.object(key))}, nil)
-	if isMissing(err) {
+	if driver.IsMissing(err) {
 		return nil
 	}
 	return s.fail("delete", key, err)
@@ -136,24 +116,10 @@ func (s *Store) deleteIf(ctx context.Context, key store.Key, v store.Version) er
 	}
 	g, ok := generation(v)
 	if !ok {
-		return s.fail("delete", key, noVersion(v))
+		return s.fail("delete", key, driver.NoVersion(v, noun))
 	}
 	c := call{method: http.MethodDelete, path: s.objectPath(s.object(key)), query: url.Values{"ifGenerationMatch": {g}}}
-	doubt := false
-	err := s.reads.Do(ctx, func(ctx context.Context) error {
-		err := s.send(ctx, c, nil)
-		switch {
-		case err == nil:
-			return nil
-		case isMissing(err) || isConflict(err):
-			if doubt {
-				return unknown(err)
-			}
-			return conflict(err)
-		}
-		doubt = doubt || uncertain(err)
-		return err
-	})
+	doubt, err := driver.Attempts(s.reads.Do).Delete(ctx, func(ctx context.Context) error { return s.send(ctx, c, nil) })
 	if contended(err) && !doubt {
 		err = rivals(err)
 	}
@@ -163,16 +129,8 @@ func (s *Store) deleteIf(ctx context.Context, key store.Key, v store.Version) er
 // mayWrite returns an error if the store is for reading only, or if the service has no
 // such name: names are text.
 func (s *Store) mayWrite(key store.Key) error {
-	if s.options.ReadOnly {
-		return fmt.Errorf("%s: %w: the store was opened for reading", s.name(key), fs.ErrPermission)
-	}
-	return s.CheckKey(key)
+	return driver.CheckWrite(key, s.name(key), s.options.ReadOnly)
 }
 
 // CheckKey implements [store.Describer].
-func (s *Store) CheckKey(key store.Key) error {
-	if !utf8.ValidString(key.String()) {
-		return fmt.Errorf("%s: %w: the name is not valid UTF-8", strconv.QuoteToASCII(s.name(key)), store.ErrInvalidKey)
-	}
-	return nil
-}
+func (s *Store) CheckKey(key store.Key) error { return driver.CheckText(key, s.name(key)) }

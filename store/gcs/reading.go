@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
 	"varve.dev/zarr/store/retry"
@@ -86,13 +87,13 @@ func (m *media) RoundTrip(r *http.Request) (*http.Response, error) {
 		answer, err = m.s.transport.RoundTrip(r)
 	}
 	// Another attempt would be refused too, so the refusal becomes an answer.
-	if refused := (*errRefused)(nil); errors.As(err, &refused) && !refused.passes {
-		return refused.answer(r), nil
+	if refusal := driver.UnsentAnswer(r, err); refusal != nil {
+		return refusal, nil
 	}
 	// The page of a proxy would be taken for the value.
 	if err == nil && answer.StatusCode/100 == 2 && answer.Header.Get(generationHeader) == "" {
 		defer drain(answer.Body)
-		return nil, retry.Permanent(foreign(answer))
+		return nil, retry.Permanent(driver.Foreign(answer, serviceName))
 	}
 	return answer, err
 }
@@ -114,7 +115,7 @@ func (m *media) describe(r *http.Request) (*http.Response, error) {
 	defer answer.Body.Close()
 	var d description
 	if err := decode(answer.Body, &d); errors.As(err, new(*strange)) {
-		return nil, retry.Permanent(foreign(answer))
+		return nil, retry.Permanent(driver.Foreign(answer, serviceName))
 	} else if err != nil {
 		return nil, err
 	}
@@ -176,7 +177,7 @@ type strange struct{ n int }
 
 func (e *strange) Error() string {
 	if e.n < 0 {
-		return pageText + "; check the option endpoint, and proxies"
+		return driver.PageText + "; check the option endpoint, and proxies"
 	}
 	return "an answer of " + strconv.Itoa(e.n) + " bytes is not JSON of Google Cloud Storage;" +
 		" a proxy may stand in between, or the endpoint is another service"

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/retry"
 )
@@ -118,7 +119,7 @@ func (u *upload) send(ctx context.Context, bytes []byte) (made string, err error
 		}
 		asked = true
 		made, err = u.put(ctx, bytes[u.sent-begin:])
-		u.doubt = u.doubt || err != nil && uncertain(err)
+		u.doubt = u.doubt || err != nil && !errors.Is(err, errSession) && driver.IsUncertain(err)
 		return err
 	})
 	return made, err
@@ -207,6 +208,6 @@ func (u *upload) abandon(ctx context.Context) {
 
 // drain reads the rest of a short answer, so that the connection can be used again.
 func drain(body io.ReadCloser) {
-	_, _ = io.CopyN(io.Discard, body, mostFault)
+	_, _ = io.CopyN(io.Discard, body, driver.MostFault)
 	body.Close()
 }

@@ -8,17 +8,14 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
-	"io/fs"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/retry"
 )
 
 // mark is the name of the metadata by which a store knows its own writes.
@@ -32,23 +29,32 @@ type writing struct {
 	mark string
 }
 
-// begin begins a write. A zero condition permits anything.
-func (s *Store) begin(key store.Key, cond store.Condition) (*writing, error) {
-	if err := s.mayWrite(key); err != nil {
+// noun is what the service calls a stored value.
+const noun = "object"
+
+// begin begins a write. A change without a condition permits anything.
+func (s *Store) begin(c store.Change) (*writing, error) {
+	w := &writing{s: s, key: c.Key, mark: rand.Text()}
+	if driver.HasNoCondition(c) {
+		return nil, w.Fail("write", driver.NoVersion(c.If.Version(), noun))
+	}
+	if err := s.mayWrite(c.Key); err != nil {
 		return nil, driver.Refused(err)
 	}
-	w := &writing{s: s, key: key, mark: rand.Text()}
-	switch {
-	case cond.Absent():
+	switch v := c.If.Version(); {
+	case c.If.Absent():
 		w.cond = "0"
-	case !cond.Version().IsZero():
+	case !v.IsZero():
 		var ok bool
-		if w.cond, ok = generation(cond.Version()); !ok {
-			return nil, s.fail("write", key, noVersion(cond.Version()))
+		if w.cond, ok = generation(v); !ok {
+			return nil, w.Fail("write", driver.NoVersion(v, noun))
 		}
 	}
 	return w, nil
 }
+
+// Fail implements [driver.Maker].
+func (w *writing) Fail(what string, err error) error { return w.s.fail(what, w.key, err) }
 
 // Can implements [store.Writer]. The service does not change an object in place.
 func (s *Store) Can(op store.Op) bool {
@@ -83,29 +89,15 @@ func (s *Store) Write(ctx context.Context, c store.Change, _ store.Durability) (
 
 // make makes a value of new bytes, or of parts.
 func (s *Store) make(ctx context.Context, c store.Change) (store.Version, error) {
-	if conditional := c.Op == store.OpPutIf || c.Op == store.OpSplice; conditional && !c.If.Absent() && c.If.Version().IsZero() {
-		return store.Version{}, s.fail("write", c.Key, noVersion(c.If.Version()))
-	}
-	w, err := s.begin(c.Key, c.If)
+	w, err := s.begin(c)
 	if err != nil {
 		return store.Version{}, err
 	}
-	switch c.Op {
-	case store.OpSplice:
-		if err := s.checkSplice(ctx, c); err != nil {
-			return store.Version{}, s.fail("splice", c.Key, err)
-		}
-		return w.assemble(ctx, s, c.Parts)
-	case store.OpAssemble:
-		return w.assemble(ctx, s, c.Parts)
-	case store.OpGather:
-		return w.assemble(ctx, c.From, c.Parts)
-	}
-	return w.put(ctx, c.Value)
+	return driver.Make(ctx, s, c, w)
 }
 
-// put writes a value, in one request unless it is large.
-func (w *writing) put(ctx context.Context, value []byte) (store.Version, error) {
+// Put writes a value, in one request unless it is large.
+func (w *writing) Put(ctx context.Context, value []byte) (store.Version, error) {
 	if len(value) > mostAtOnce {
 		u := &upload{w: w, size: int64(len(value)), sum: checksum(value)}
 		made, err := u.all(ctx, value)
@@ -117,54 +109,29 @@ func (w *writing) put(ctx context.Context, value []byte) (store.Version, error) 
 // repeat makes attempts of the call that writes the value, and returns its version.
 func (w *writing) repeat(ctx context.Context, c call) (store.Version, error) {
 	var d description
-	doubt := false
-	err := w.s.reads.Do(ctx, func(ctx context.Context) error {
+	doubt, err := driver.Attempts(w.s.reads.Do).Change(ctx, func(ctx context.Context) error {
 		d = description{}
-		err := w.s.send(ctx, c, &d)
-		doubt = doubt || err != nil && uncertain(err)
-		return err
+		return w.s.send(ctx, c, &d)
 	})
 	return w.settle(ctx, d.Generation, err, doubt)
 }
 
-// settle returns the version that a write made. If an answer was lost, doubt is set: an
-// attempt that failed may have written the value. Then settle looks for it. It also looks
-// after the answer that the condition does not hold: a proxy may have delivered the
-// request twice.
+// settle returns the version that a write made. doubt means that an answer was lost.
 func (w *writing) settle(ctx context.Context, made string, err error, doubt bool) (store.Version, error) {
-	if err != nil && ctx.Err() == nil && (doubt || isConflict(err)) {
-		made, err = w.own(ctx, err, doubt)
-	}
+	made, err = driver.Write{Look: w.look, Noun: noun, HasVersion: w.cond != "" && w.cond != "0"}.Settle(ctx, made, err, doubt)
 	if w.cond != "" && contended(err) && !doubt {
 		err = rivals(err)
 	}
-	// The condition names an object, and there is none.
-	if isMissing(err) && w.cond != "" && w.cond != "0" {
-		err = conflict(err)
-	}
-	if !doubt && isRefusal(err) {
-		err = driver.Refused(err)
-	}
 	if err != nil {
-		return store.Version{}, w.s.fail("write", w.key, err)
+		return store.Version{}, w.Fail("write", err)
 	}
 	return store.MakeVersion(made), nil
 }
 
-// own returns the generation of the object if this write made it. Otherwise the error is
-// cause or, after a lost answer, that the outcome is unknown: another writer may have
-// replaced the value of this write, or the service may carry out the write later.
-func (w *writing) own(ctx context.Context, cause error, lost bool) (string, error) {
+// look returns the generation of the object, and whether this write made it.
+func (w *writing) look(ctx context.Context) (string, bool, error) {
 	d, err := w.s.look(ctx, w.key)
-	switch {
-	case err == nil && d.Metadata[mark] == w.mark:
-		return d.Generation, nil
-	case !lost && (err == nil || !retry.IsTemporary(err)):
-		return "", cause
-	case err != nil && !isMissing(err):
-		return "", fmt.Errorf("%w; then the object could not be looked at: %v", unknown(cause), err)
-	}
-	return "", unknown(cause)
+	return d.Generation, d.Metadata[mark] == w.mark, err
 }
 
 // resource is the description of a new object.
@@ -222,30 +189,8 @@ func sumText(sum uint32) string {
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum))
 }
 
-// noVersion is the error of a condition with the version of another store.
-func noVersion(v store.Version) error {
-	return fmt.Errorf("%w: the condition asks for version %.40q, which no object has", store.ErrConflict, v)
-}
-
-// unknown is the error of a change whose outcome is not known. It does not wrap
-// [store.ErrConflict], which would mean that nothing has changed.
-func unknown(cause error) error {
-	return fmt.Errorf("the answer of the service was lost, and it is not known whether the change was made; read the value again (%v)", cause)
-}
-
 // rivals is the error of a conditional change that the service refused at each attempt,
 // because others change the object all the time. Nothing has changed.
 func rivals(cause error) error {
 	return fmt.Errorf("%w: others change the object too often (%v)", store.ErrConflict, cause)
 }
-
-// conflict returns an error that is [store.ErrConflict], and no longer [fs.ErrNotExist].
-func conflict(cause error) error {
-	if isConflict(cause) {
-		return cause
-	}
-	return fmt.Errorf("%w: there is no value (%v)", store.ErrConflict, cause)
-}
-
-func isMissing(err error) bool  { return errors.Is(err, fs.ErrNotExist) }
-func isConflict(err error) bool { return errors.Is(err, store.ErrConflict) }

@@ -266,7 +266,7 @@ func failureOf(r *http.Response) *failure {
 	f := &failure{status: r.StatusCode}
 	f.fill(r.Header)
 	if r.Request != nil && r.Request.Method == http.MethodHead {
-		f.page = isPage(r.Header)
+		f.page = driver.IsPage(r.Header)
 		return f
 	}
 	body, cut := io.ReadAll(io.LimitReader(r.Body, mostDiscarded))
@@ -278,7 +278,7 @@ func failureOf(r *http.Response) *failure {
 	if err := xml.Unmarshal(body, &e); err != nil || e.XMLName.Local != "Error" {
 		if f.broken = cut != nil; !f.broken {
 			f.foreign = len(body) > 0 && r.StatusCode < 500
-			f.page = isPage(r.Header)
+			f.page = driver.IsPage(r.Header)
 		}
 		return f
 	}
@@ -287,14 +287,11 @@ func failureOf(r *http.Response) *failure {
 	return f
 }
 
-// isPage reports whether an answer is a page for people, such as that of a proxy.
-func isPage(h http.Header) bool { return strings.HasPrefix(h.Get("Content-Type"), "text/html") }
-
 // isPageOfObject reports whether a success with an object is a page, also if it is an
 // answer to HEAD, which has no body. Every object has an ETag. Some services send the
 // type of a page with an error.
 func isPageOfObject(r *http.Response) bool {
-	return r.StatusCode < 300 && isPage(r.Header) && r.Header.Get("ETag") == ""
+	return r.StatusCode < 300 && driver.IsPage(r.Header) && r.Header.Get("ETag") == ""
 }
 
 // pageOf returns the failure that a page is, whatever its status.

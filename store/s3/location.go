@@ -48,22 +48,13 @@ func OpenLocation(ctx context.Context, location string, access store.Access) (st
 	if err != nil {
 		return nil, store.Path{}, err
 	}
-	if archive, rel, found := driver.CutPath(path, ".zip"); found {
+	begin := func(root string) (store.Store, error) { return open(ctx, bucket, root, &opt, access != store.ReadOnly) }
+	return driver.OpenPath(path, begin, func(name, rel string) (store.Store, store.Path, error) {
 		if access != store.ReadOnly {
-			return nil, store.Path{}, fmt.Errorf("s3: s3://%s/%s: %w: an archive in a bucket can only be read; a new archive is written on this machine; then copy it", bucket, archive, store.ErrUnsupported)
+			return nil, store.Path{}, fmt.Errorf("s3: s3://%s/%s: %w: an archive in a bucket can only be read; a new archive is written on this machine; then copy it", bucket, name, store.ErrUnsupported)
 		}
-		return zipstore.OpenWithin(ctx, archive, rel, func(folder string) (store.Store, error) { return Open(ctx, bucket, folder, &opt) })
-	}
-	root, rel, _ := driver.CutPath(path, ".zarr")
-	at, err := store.ParsePath(rel)
-	if err != nil {
-		return nil, store.Path{}, err
-	}
-	s, err := open(ctx, bucket, root, &opt, access != store.ReadOnly)
-	if err != nil {
-		return nil, store.Path{}, err
-	}
-	return s, at, nil
+		return zipstore.OpenWithin(ctx, name, rel, begin)
+	})
 }
 
 // parse returns the parts of a location, and opt with its options.

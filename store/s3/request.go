@@ -80,7 +80,7 @@ func (s *Store) send(ctx context.Context, q request, to any) (*http.Response, er
 	switch {
 	// The page of a proxy must not be taken for an answer: for a write or a deletion that
 	// has succeeded. Some services send the type of a page with an answer to HEAD.
-	case isPage(answer.Header) && (q.method != http.MethodHead || isPageOfObject(answer)):
+	case driver.IsPage(answer.Header) && (q.method != http.MethodHead || isPageOfObject(answer)):
 		return nil, pageOf(answer)
 	case answer.StatusCode/100 != 2:
 		return nil, failureOf(answer)

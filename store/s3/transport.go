@@ -14,6 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store/retry"
 )
 
@@ -97,7 +98,7 @@ func (s *signer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if isCall(r) {
 		return answer, nil
 	}
-	if answer.StatusCode == http.StatusNotFound && r.Method == http.MethodHead && isPage(answer.Header) {
+	if answer.StatusCode == http.StatusNotFound && r.Method == http.MethodHead && driver.IsPage(answer.Header) {
 		discard(answer.Body)
 		if answer, err = s.again(r); err != nil {
 			return nil, err

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -181,6 +182,35 @@ func TestCreate(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			same(t, name+", again", values(ctx, t, again, m), want)
+		}
+	}
+}
+
+// TestCreateUncopied refuses references to chunks that are to be copied without their
+// padding, also if the chunks of the result are all as long.
+func TestCreateUncopied(t *testing.T) {
+	dir, files := t.TempDir(), []string(nil)
+	for i, edge := range []int64{10, 4} {
+		at := filepath.Join(dir, fmt.Sprintf("%d.zarr", i))
+		a, err := zarr.CreateArray(t.Context(), at, zarr.Spec{Shape: []int64{4}, Chunks: grid.Chunks(edge), Type: dtype.Int16, DimensionNames: []string{"x"}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := zarr.Write(t.Context(), a, nil, []int16{1, 2, 3, 4}); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, at)
+	}
+	at := filepath.Join(dir, "r.json")
+	m := joined(t, at, virtual.Join{Concat: "x", CopyPadded: true}, files...)
+	if chunks, _ := m.Padded(); chunks != 1 || !m.Arrays[0].Grid.IsRegular() {
+		t.Fatalf("%d chunks with padding, %v", chunks, m.Arrays[0].Grid)
+	}
+	m.Arrays[0].Path = "a"
+	s, path := place(t, filepath.Join(dir, "r.parq"))
+	for form, err := range map[string]error{"JSON": m.WriteKerchunk(t.Context(), io.Discard), "Parquet": m.CreateParquet(t.Context(), s, path, 0)} {
+		if err == nil || !strings.Contains(err.Error(), "are to be copied first") {
+			t.Errorf("%s: %v", form, err)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package virtual
+package joint
 
 import (
 	"bytes"
@@ -62,7 +62,7 @@ var fileAt = store.MustKey("f")
 // share requests, and each gets its own bytes.
 func TestJoint(t *testing.T) {
 	f, data := newFar(t, 20<<20)
-	var j joint
+	var j Reads
 	for round := range 20 {
 		f.requests.Store(0)
 		var all sync.WaitGroup
@@ -73,7 +73,7 @@ func TestJoint(t *testing.T) {
 			}
 			all.Go(func() {
 				dst := append(make([]byte, 0, 200_000), "before"...)
-				got, info, err := j.get(t.Context(), file{"f", f, fileAt}, off, n, dst)
+				got, info, err := j.Get(t.Context(), File{"f", f, fileAt}, off, n, dst)
 				if err != nil || !bytes.Equal(got[6:], data[off:off+n]) || string(got[:6]) != "before" || info.Size != int64(len(data)) {
 					t.Errorf("%d bytes at %d: %v", n, off, err)
 				}
@@ -89,7 +89,7 @@ func TestJoint(t *testing.T) {
 // TestJointFails has a caller that gives up, and a store that fails.
 func TestJointFails(t *testing.T) {
 	f, data := newFar(t, 1<<20)
-	var j joint
+	var j Reads
 	for range 50 {
 		var all sync.WaitGroup
 		for i := range 8 {
@@ -105,7 +105,7 @@ func TestJointFails(t *testing.T) {
 			}
 			off := int64(i) * 1000
 			all.Go(func() {
-				got, _, err := j.get(ctx, file{"f", f, fileAt}, off, 1000, nil)
+				got, _, err := j.Get(ctx, File{"f", f, fileAt}, off, 1000, nil)
 				if err == nil && !bytes.Equal(got, data[off:off+1000]) || err != nil && (!gone || ctx.Err() == nil) {
 					t.Errorf("read %d: %v", i, err)
 				}
@@ -117,7 +117,7 @@ func TestJointFails(t *testing.T) {
 	for i := range 8 { // the last one reads what the file does not have
 		off := int64(len(data)) - int64(8-i)*1000 + 1000
 		beyond.Go(func() {
-			got, _, err := j.get(t.Context(), file{"f", f, fileAt}, off, 1000, nil)
+			got, _, err := j.Get(t.Context(), File{"f", f, fileAt}, off, 1000, nil)
 			if off+1000 > int64(len(data)) {
 				if !errors.Is(err, io.ErrUnexpectedEOF) {
 					t.Errorf("beyond the end: %v", err)
@@ -132,7 +132,7 @@ func TestJointFails(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
-			if _, _, err := j.get(t.Context(), file{"f", f, fileAt}, int64(i), 10, nil); !errors.Is(err, f.fails) {
+			if _, _, err := j.Get(t.Context(), File{"f", f, fileAt}, int64(i), 10, nil); !errors.Is(err, f.fails) {
 				t.Error(err)
 			}
 		})
@@ -160,12 +160,12 @@ func (s *slow) Get(ctx context.Context, key store.Key, q store.Request, dst []by
 func TestAlone(t *testing.T) {
 	f, data := newFar(t, 1<<20)
 	s := &slow{from: f.Store}
-	var j joint
+	var j Reads
 	var all sync.WaitGroup
 	for i := range 4 * mostAlone {
 		off := int64(i) * 1000
 		all.Go(func() {
-			if got, _, err := j.get(t.Context(), file{"f", s, fileAt}, off, 1000, nil); err != nil || !bytes.Equal(got, data[off:off+1000]) {
+			if got, _, err := j.Get(t.Context(), File{"f", s, fileAt}, off, 1000, nil); err != nil || !bytes.Equal(got, data[off:off+1000]) {
 				t.Errorf("%d: %v", off, err)
 			}
 		})
@@ -179,7 +179,7 @@ func TestAlone(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := j.get(ctx, file{"f", s, fileAt}, 0, 1, nil); !errors.Is(err, context.Canceled) {
+	if _, _, err := j.Get(ctx, File{"f", s, fileAt}, 0, 1, nil); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/retry"
+)
+
+// IsMissing reports whether an error means that there is no object.
+func IsMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// IsConflict reports whether an error means that a condition does not hold.
+func IsConflict(err error) bool { return errors.Is(err, store.ErrConflict) }
+
+// Unknown returns the error of a change whose outcome is not known. It does not wrap
+// [store.ErrConflict], which would mean that nothing has changed.
+func Unknown(cause error) error {
+	return fmt.Errorf("the answer of the service was lost, and it is not known whether the change was made; read the value again (%v)", cause)
+}
+
+// Conflict returns an error that is [store.ErrConflict], and no longer [fs.ErrNotExist].
+func Conflict(cause error) error {
+	if IsConflict(cause) {
+		return cause
+	}
+	return fmt.Errorf("%w: there is no value (%v)", store.ErrConflict, cause)
+}
+
+// NoVersion returns the error of a condition without a version that an object can have.
+// noun is what the service calls an object.
+func NoVersion(v store.Version, noun string) error {
+	return fmt.Errorf("%w: the condition asks for version %.40q, which no %s has", store.ErrConflict, v, noun)
+}
+
+// IsUncertain reports whether a request that failed may have been carried out.
+func IsUncertain(err error) bool {
+	if errors.As(err, new(*Unsent)) {
+		return false
+	}
+	if f := (*Fault)(nil); errors.As(err, &f) {
+		return f.Status >= 500 || f.Status == 408
+	}
+	return true
+}
+
+// Attempts makes attempts until one succeeds, or fails for good.
+type Attempts func(ctx context.Context, attempt func(ctx context.Context) error) error
+
+// Change makes attempts of a change. doubt means that one of them that failed may have
+// been carried out.
+func (a Attempts) Change(ctx context.Context, attempt func(ctx context.Context) error) (doubt bool, err error) {
+	err = a(ctx, func(ctx context.Context) error {
+		err := attempt(ctx)
+		doubt = doubt || err != nil && IsUncertain(err)
+		return err
+	})
+	return doubt, err
+}
+
+// Delete makes attempts of a deletion on the condition of a version. After a lost answer,
+// a condition that does not hold says nothing: the deletion may have been carried out.
+func (a Attempts) Delete(ctx context.Context, attempt func(ctx context.Context) error) (doubt bool, err error) {
+	err = a(ctx, func(ctx context.Context) error {
+		err := attempt(ctx)
+		switch {
+		case err == nil:
+			return nil
+		case (IsMissing(err) || IsConflict(err)) && doubt:
+			return Unknown(err)
+		case IsMissing(err) || IsConflict(err):
+			return Conflict(err)
+		}
+		doubt = doubt || IsUncertain(err)
+		return err
+	})
+	return doubt, err
+}
+
+// Write is a write of an object, which gives the object a mark of its own.
+type Write struct {
+	// Look returns the version of the object, and whether it has the mark.
+	Look func(ctx context.Context) (version string, marked bool, err error)
+	Noun string // what the service calls an object
+	// HasVersion says that the condition of the write names a version.
+	HasVersion bool
+}
+
+// Settle returns the version that a write has made, by the version and the error of its
+// last attempt. doubt means that an answer was lost: an attempt that failed may have
+// written the value. Then Settle looks for it. It also looks after the answer that the
+// condition does not hold: a proxy may have delivered the request twice.
+func (w Write) Settle(ctx context.Context, made string, err error, doubt bool) (string, error) {
+	if err != nil && ctx.Err() == nil && (doubt || IsConflict(err)) {
+		made, err = w.own(ctx, err, doubt)
+	}
+	// The condition names an object, and there is none.
+	if IsMissing(err) && w.HasVersion {
+		err = Conflict(err)
+	}
+	if !doubt && IsRefusal(err) {
+		err = Refused(err)
+	}
+	return made, err
+}
+
+// own returns the version of the object if this write made it. Otherwise the error is
+// cause or, after a lost answer, that the outcome is unknown: another writer may have
+// replaced the value of this write, or the service may carry out the write later.
+func (w Write) own(ctx context.Context, cause error, lost bool) (string, error) {
+	version, marked, err := w.Look(ctx)
+	switch {
+	case err == nil && marked:
+		return version, nil
+	case !lost && (err == nil || !retry.IsTemporary(err)):
+		return "", cause
+	case err != nil && !IsMissing(err):
+		return "", fmt.Errorf("%w; then the %s could not be looked at: %v", Unknown(cause), w.Noun, err)
+	}
+	return "", Unknown(cause)
+}
