@@ -28,6 +28,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 )
 
 func newAppendCommand() *cobra.Command {
@@ -58,7 +59,7 @@ one after another. With NAME=FILE either all arrays grow or none does.`,
 		if len(args) > 1 && isNamed(args[1]) {
 			// A file may have = in its name. The kind of the node decides what NAME=FILE
 			// means.
-			many, err := isGroup(cmd, args[0])
+			many, err := node.IsGroup(cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -114,7 +115,7 @@ func notOfGroup(args []string) error {
 func appendArguments(cmd *cobra.Command, args []string) error {
 	// With at most one FILE, use the check that also gives hints.
 	if len(args) < 3 {
-		return arguments("NODE", "[FILE]")(cmd, args)
+		return usage.Arguments("NODE", "[FILE]")(cmd, args)
 	}
 	if slices.Contains(args[1:], "") {
 		return errors.New("FILE is empty: is a shell variable not set?")
@@ -147,7 +148,7 @@ func grow(cmd *cobra.Command, location string, files []string, formatName, axisT
 	was := facts.Interrupted(cmd, location)
 	a, err := zarr.OpenArray(cmd.Context(), location, c.Options(cmd))
 	if err != nil {
-		if many, _ := isGroup(cmd, location); many {
+		if many, _ := node.IsGroup(cmd, location); many {
 			return growOf(cmd, location, sources, missing, formatName, axisText, c)
 		}
 		return notMade(location, sources, err)

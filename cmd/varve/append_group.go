@@ -25,16 +25,6 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 )
 
-// isGroup reports whether the node at a location is a group.
-func isGroup(cmd *cobra.Command, location string) (bool, error) {
-	n, err := node.Open(cmd, location)
-	if err != nil {
-		return false, err
-	}
-	_, is := n.(*zarr.Group)
-	return is, n.Close()
-}
-
 // addition is the append of one file to one array of a group.
 type addition struct {
 	name  string // relative to the group
@@ -277,8 +267,8 @@ func noteLeft(cmd *cobra.Command, location string, sources, names []string) {
 	if len(of) > 1 {
 		has = fmt.Sprintf("it and %s have", phrase.Plural(int64(len(of)-1), "other source"))
 	}
-	shown := strings.Join(left[:min(len(left), shownPaths)], ", ")
-	if n := len(left) - shownPaths; n > 0 {
+	shown := strings.Join(left[:min(len(left), session.MostShown)], ", ")
+	if n := len(left) - session.MostShown; n > 0 {
 		shown += fmt.Sprintf(" and %s more", phrase.Count(int64(n)))
 	}
 	group := phrase.Word(node.Clean(location))

@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/nonfinite"
@@ -50,7 +51,7 @@ varve attrs NODE prints all attributes, get KEY prints one. JSON is the value: 4
 // attributeArguments checks the arguments; their number depends on the verb.
 func attributeArguments(cmd *cobra.Command, args []string) error {
 	if len(args) < 2 {
-		return arguments("NODE")(cmd, args)
+		return usage.Arguments("NODE")(cmd, args)
 	}
 	names := []string{"NODE", args[1]}
 	verbs := []string{"get", "set", "unset"}
@@ -77,7 +78,7 @@ func attributeArguments(cmd *cobra.Command, args []string) error {
 		}
 		return fmt.Errorf("%q is not get, set or unset%s", args[1], cmp.Or(spelling.Meant(args[1], verbs), how))
 	}
-	return arguments(names...)(cmd, args)
+	return usage.Arguments(names...)(cmd, args)
 }
 
 func editAttributes(cmd *cobra.Command, args []string, singleWriter bool) error {

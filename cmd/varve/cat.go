@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 )
 
 func newCatCommand() *cobra.Command {
@@ -26,7 +27,7 @@ any array, and also unpacks numbers by their attributes scale_factor, add_offset
 numbers are rounded to 15 digits where that changes the last bit only; with --json, and by export, they are exact.`,
 		Example: `  varve cat era5.zarr/t2m --select 0
   varve cat era5.zarr/time`,
-		Args:              arguments("NODE"),
+		Args:              usage.Arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
 	sel, decoded := source.SelectionFlag(c), source.DecodeFlag(c)

@@ -21,7 +21,10 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
+	"varve.dev/zarr/cmd/varve/internal/place"
+	"varve.dev/zarr/cmd/varve/internal/planfile"
 	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/internal/job"
 )
 
@@ -38,7 +41,7 @@ counted, but they are no damage; varve compact --shards frees them. Without a ch
 may go unnoticed.`,
 		Example: `  varve check era5.zarr
   varve check era5.zarr/t2m --fast --json`,
-		Args:              arguments("NODE"),
+		Args:              usage.Arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
 	f := &checkFlags{}
@@ -54,7 +57,7 @@ may go unnoticed.`,
 	mend := c.Flags().Bool("repair", false, "first do what cannot lose data: finish what crashed writers left, update stale consolidated metadata, write documents again that other programs misread")
 	shards := c.Flags().Bool("repair-shards", false, "as --repair, and restore damaged indexes of shards where their checksum proves what they were")
 	c.Flags().BoolVar(&f.how.Complete, "complete", false, "treat chunks that are not stored as faults")
-	planFlag(c, &f.planTo)
+	planfile.Flag(c, &f.planTo)
 	dry := c.Flags().Bool("dry-run", false, "change nothing; only --repair and --repair-shards change anything")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := checkTogether(cmd); err != nil {
@@ -138,9 +141,9 @@ func (f *checkFlags) plan(cmd *cobra.Command, location string) error {
 	head.Stages = []dryrun.Stage{{Name: "check", Tasks: chunks}, {Name: "publish", Tasks: 1}}
 	request := job.Check{Fast: f.how.Fast, Complete: f.how.Complete, Checksums: f.list != "", DANDI: f.dandi}
 	if f.list != "" {
-		request.List = absolute(f.list)
+		request.List = planfile.Absolute(f.list)
 	}
-	return writeShared(cmd, f.planTo, head, dryrun.Counts{}, request)
+	return planfile.Write(cmd, f.planTo, head, dryrun.Counts{}, request)
 }
 
 // chunksBelow returns the number of chunks of an array, or of all arrays below a group.
@@ -181,9 +184,9 @@ func printChecked(cmd *cobra.Command, plan *job.Plan, r *job.Checked) error {
 	defer n.Close()
 	f := &checkFlags{dandi: q.DANDI, list: q.List, found: r.Sums}
 	if _, isArray := n.(*zarr.Array); isArray {
-		return f.finishArray(cmd, withoutOptions(plan.Node), n, r.Report)
+		return f.finishArray(cmd, place.WithoutOptions(plan.Node), n, r.Report)
 	}
-	return f.finishGroup(cmd, withoutOptions(plan.Node), n, r.Report, r.Incomplete)
+	return f.finishGroup(cmd, place.WithoutOptions(plan.Node), n, r.Report, r.Incomplete)
 }
 
 // run looks for damage at a location, and prints what it finds.

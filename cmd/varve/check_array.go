@@ -108,8 +108,8 @@ func newFindings(location string, r *check.Array, unproven map[string]string) *f
 	}
 	if r.Err != nil {
 		text := failure.OneLine(r.Err)
-		if isCutOff(r.Err) {
-			text += "; " + restoreDocument
+		if failure.IsCutOff(r.Err) {
+			text += "; " + failure.RestoreDocument
 		}
 		c.Error = output.Present(text)
 	}

@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 )
 
 func newCompactCommand() *cobra.Command {
@@ -35,7 +36,7 @@ chunks do not change, and nothing is decoded.`,
   varve compact era5.zarr --to calendar:month --time time
   varve compact era5.zarr/t2m --axis time --to max:365 --axis lat --to max:36
   varve compact era5.zarr/tp --shards --dry-run --json`,
-		Args:              arguments("NODE"),
+		Args:              usage.Arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
 	var m merging

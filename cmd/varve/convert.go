@@ -18,8 +18,11 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/place"
+	"varve.dev/zarr/cmd/varve/internal/planfile"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/convert"
 	"varve.dev/zarr/internal/job"
 	"varve.dev/zarr/store"
@@ -45,7 +48,7 @@ format 3 to 2 it requires chunks of one length along each axis, chunk keys of fo
 that format 2 has. With DST the nodes are copied there, and SRC stays.`,
 		Example: `  varve convert old.zarr --to 3 --dry-run
   varve convert station.zarr station-v2.zarr --to 2`,
-		Args:              arguments("SRC", "[DST]"),
+		Args:              usage.Arguments("SRC", "[DST]"),
 		ValidArgsFunction: node.Complete,
 	}
 	f := new(convertFlags)
@@ -55,7 +58,7 @@ that format 2 has. With DST the nodes are copied there, and SRC stays.`,
 	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask before storing many missing chunks or replacing a group")
 	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "replace the node at DST; asks, or needs --yes, if it is a group with members")
 	f.singleWriter = growth.SingleWriterFlag(c)
-	planFlag(c, &f.planTo)
+	planfile.Flag(c, &f.planTo)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		f.dry = f.dry || f.planTo != ""
 		switch {
@@ -90,7 +93,7 @@ func (f *convertFlags) permitted(cmd *cobra.Command, do func(*convert.Options) (
 		return r, err
 	}
 	chunks, size := toFill(r)
-	yes, err := asked(cmd, fmt.Sprintf("Store %s, %s?", phrase.Plural(chunks, "missing chunk"), phrase.Bytes(size)))
+	yes, err := place.Ask(cmd, fmt.Sprintf("Store %s, %s?", phrase.Plural(chunks, "missing chunk"), phrase.Bytes(size)))
 	if err != nil {
 		return r, err
 	}
@@ -116,11 +119,11 @@ func (f *convertFlags) inPlace(cmd *cobra.Command, location string) (err error) 
 	if f.dry {
 		access = store.ReadOnly
 	}
-	at, err := locate(cmd.Context(), location, access)
+	at, err := place.Locate(cmd.Context(), location, access)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeStore(at, true)) }()
+	defer func() { err = errors.Join(err, place.Close(at, true)) }()
 	r, err := f.permitted(cmd, func(opt *convert.Options) (convert.Conversion, error) {
 		p := progress.NewCount(cmd, "converting", 0)
 		defer p.End()
@@ -129,10 +132,10 @@ func (f *convertFlags) inPlace(cmd *cobra.Command, location string) (err error) 
 	})
 	// Readers take format 3 while both documents exist, so every node stays readable.
 	if errors.Is(err, zarr.ErrIncomplete) {
-		err = failure.Leftover(atLocation(cmd.Name(), location, at, err), "documents of both formats are stored: repeat the command to complete the conversion")
+		err = failure.Leftover(place.Named(cmd.Name(), location, at, err), "documents of both formats are stored: repeat the command to complete the conversion")
 	}
 	if err != nil {
-		return atLocation(cmd.Name(), location, at, err)
+		return place.Named(cmd.Name(), location, at, err)
 	}
 	return f.printResult(cmd, location, "", r)
 }
@@ -140,11 +143,11 @@ func (f *convertFlags) inPlace(cmd *cobra.Command, location string) (err error) 
 func (f *convertFlags) convertTo(cmd *cobra.Command, from, to string) (err error) {
 	defer func() { err = withoutArray(cmd, from, to, err) }()
 	ctx := cmd.Context()
-	src, err := locate(ctx, from, store.ReadOnly)
+	src, err := place.Locate(ctx, from, store.ReadOnly)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeStore(src, true)) }()
+	defer func() { err = errors.Join(err, place.Close(src, true)) }()
 	// Ask before the destination is opened, because opening may create its store.
 	err = f.copying().agreed(cmd, src, from, to, &f.options(cmd).Options, func(dst *zarr.Location, trial zarr.Options) error {
 		opt := f.options(cmd)
@@ -171,11 +174,11 @@ func (f *convertFlags) convertTo(cmd *cobra.Command, from, to string) (err error
 	if err != nil {
 		return f.copying().stopped(cmd, from, to, src, dst, err, "starts over")
 	}
-	if err := closeStore(dst, true); err != nil {
-		return atLocation(cmd.Name(), from, src, err)
+	if err := place.Close(dst, true); err != nil {
+		return place.Named(cmd.Name(), from, src, err)
 	}
 	f.copying().noteDimensions(cmd, from, to)
-	noteFolder(cmd, to)
+	place.NoteFolder(cmd, to)
 	return f.printResult(cmd, from, to, r)
 }
 
@@ -189,7 +192,7 @@ func (f *convertFlags) plan(cmd *cobra.Command, from, to string, r convert.Conve
 	}
 	head := dryrun.Head{Operation: cmd.Name(), Node: from, Target: &to, Strategy: "copy-publish", Guarantee: "atomic"}
 	head.Stages = []dryrun.Stage{{Name: "convert", Tasks: r.Values}, {Name: "publish", Tasks: 1}}
-	return writeShared(cmd, f.planTo, head, dryrun.Counts{}, job.Conversion{Format: f.format(), FillAll: f.yes})
+	return planfile.Write(cmd, f.planTo, head, dryrun.Counts{}, job.Conversion{Format: f.format(), FillAll: f.yes})
 }
 
 // copying returns the flags for the copy that a conversion with DST makes.

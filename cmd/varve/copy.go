@@ -17,14 +17,18 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/cost"
 	"varve.dev/zarr/cmd/varve/internal/dimensions"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/place"
+	"varve.dev/zarr/cmd/varve/internal/planfile"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/convert"
 	"varve.dev/zarr/internal/codecs/numcodecs"
 	"varve.dev/zarr/internal/copying"
@@ -56,7 +60,7 @@ replaced, are left out and counted; --move takes them along. --sync makes DST eq
 copies only what differs.`,
 		Example: `  varve copy era5.zarr/t2m backup.zarr/t2m
   varve copy era5.zarr mirror.zarr --sync`,
-		Args:              arguments("SRC", "DST"),
+		Args:              usage.Arguments("SRC", "DST"),
 		ValidArgsFunction: node.Complete,
 	}
 	f := new(copyFlags)
@@ -65,9 +69,9 @@ copies only what differs.`,
 	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask before --overwrite removes a group, or --delete anything")
 	c.Flags().BoolVar(&f.move, "move", false, "remove SRC after it is copied")
 	f.synced.define(c.Flags())
-	planFlag(c, &f.synced.planTo)
+	planfile.Flag(c, &f.synced.planTo)
 	c.Flags().Lookup("plan").Usage = "with --sync, only write the plan to `FILE`, for varve run"
-	pricesFlag(c, &f.synced.pricesFrom)
+	cost.PricesFlag(c, &f.synced.pricesFrom)
 	c.Flags().Lookup("prices").Usage = "with --sync and --dry-run or --plan, " + c.Flags().Lookup("prices").Usage
 	f.singleWriter = growth.SingleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -102,7 +106,7 @@ type copied struct {
 }
 
 func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
-	defer func() { err = ownOperation(cmd, withoutArray(cmd, from, to, err)) }() // of materialize, too
+	defer func() { err = failure.InOperation(cmd.Name(), withoutArray(cmd, from, to, err)) }() // of materialize, too
 	ctx := cmd.Context()
 	access, do := store.ReadOnly, transfer.Copy
 	if f.move {
@@ -112,12 +116,12 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 		// A move deletes the source.
 		access = store.ReadWrite
 	}
-	src, err := locate(ctx, from, access)
+	src, err := place.Locate(ctx, from, access)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		if err = errors.Join(err, closeStore(src, true)); err == nil && f.move && !f.dry {
+		if err = errors.Join(err, place.Close(src, true)); err == nil && f.move && !f.dry {
 			// Remove the folder of a store that is now empty. Remove fails if it is not.
 			_ = os.Remove(node.LocalPath(from))
 		}
@@ -150,7 +154,7 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 		return err
 	}
 	f.noteDimensions(cmd, from, to)
-	noteFolder(cmd, to)
+	place.NoteFolder(cmd, to)
 	for _, name := range slices.Sorted(maps.Keys(anew)) {
 		session.Remark(cmd, strings.TrimSuffix(node.Clean(to)+"/"+name, "/"), "encoded anew, because "+anew[name])
 	}
@@ -213,8 +217,8 @@ func (f *copyFlags) copyTo(
 	if err != nil {
 		return r, intoGroup(cmd, from, to, f.stopped(cmd, from, to, src, dst, err, "starts over"))
 	}
-	if err := closeStore(dst, true); err != nil {
-		return r, atLocation(cmd.Name(), from, src, err)
+	if err := place.Close(dst, true); err != nil {
+		return r, place.Named(cmd.Name(), from, src, err)
 	}
 	return r, nil
 }
@@ -302,8 +306,8 @@ func (f *copyFlags) agreed(
 	if err != nil && !errors.Is(err, metadata.ErrUnsupported) {
 		return nil // the copy reports it
 	}
-	return mayReplace(cmd, to, isArray, func() error {
-		dst, err := locate(cmd.Context(), to, store.ReadOnly)
+	return place.ConfirmReplacement(cmd, to, isArray, func() error {
+		dst, err := place.Locate(cmd.Context(), to, store.ReadOnly)
 		if err != nil {
 			return err
 		}
@@ -314,15 +318,15 @@ func (f *copyFlags) agreed(
 			err = nil // permitted asks about these next
 		}
 		archive := zipstore.IsArchive(dst.Store()) && !zipstore.IsNew(dst.Store()) // replaced as a whole
-		if err = errors.Join(atLocation(cmd.Name(), from, src, err), closeStore(dst, true)); archive || err != nil {
+		if err = errors.Join(place.Named(cmd.Name(), from, src, err), place.Close(dst, true)); archive || err != nil {
 			return err
 		}
 		o := *opt
 		o.Write = true
-		if err := deletable(cmd, to, &o); err != nil || !f.move {
+		if err := place.CheckDeletable(cmd, to, &o); err != nil || !f.move {
 			return err
 		}
-		return deletable(cmd, from, &o)
+		return place.CheckDeletable(cmd, from, &o)
 	})
 }
 
@@ -340,7 +344,7 @@ func measureCopy(ctx context.Context, p *progress.Line, from string, o *zarr.Opt
 		if err != nil {
 			return // the copy reports it
 		}
-		defer func() { _ = closeStore(at, true) }()
+		defer func() { _ = place.Close(at, true) }()
 		o.Observer = nil
 		r, err := transfer.Copy(ctx, at, zarr.At(memstore.New(), ""), &transfer.Options{Options: *o, DryRun: true})
 		if err == nil {
@@ -356,13 +360,13 @@ func measureCopy(ctx context.Context, p *progress.Line, from string, o *zarr.Opt
 func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst *zarr.Location, err error, does string) error {
 	// The copy may have stopped because the context was cancelled. The look must still
 	// work.
-	begun, lookErr := isHidden(context.WithoutCancel(cmd.Context()), dst)
+	begun, lookErr := place.IsHidden(context.WithoutCancel(cmd.Context()), dst)
 	archive := zipstore.IsNew(dst.Store()) // discarded as a whole
-	err = atLocation(cmd.Name(), from, src, errors.Join(err, closeStore(dst, false)))
+	err = place.Named(cmd.Name(), from, src, errors.Join(err, place.Close(dst, false)))
 	if f.dry {
 		return err
 	}
-	removeEmpty(to)
+	place.RemoveEmpty(to)
 	switch {
 	case !begun || lookErr != nil || archive:
 		return unread(cmd, from, err, "")
@@ -381,7 +385,7 @@ func withoutArray(cmd *cobra.Command, from, to string, err error) error {
 	if !node.IsUnsupported(from, err) {
 		return err
 	}
-	if many, lookErr := isGroup(cmd, from); !many || lookErr != nil {
+	if many, lookErr := node.IsGroup(cmd, from); !many || lookErr != nil {
 		return err
 	}
 	file := node.ForeignFile(from)
@@ -400,7 +404,7 @@ func unread(cmd *cobra.Command, from string, err error, state string) error {
 		return failure.Leftover(err, "without it the command stops there again%s", state)
 	}
 	others := ""
-	if many, lookErr := isGroup(cmd, from); many && lookErr == nil {
+	if many, lookErr := node.IsGroup(cmd, from); many && lookErr == nil {
 		others = ", or copy other nodes with varve copy --sync --node PATTERN"
 	}
 	return failure.Leftover(err, "mend the source first, because the command stops there again%s%s", others, state)
@@ -502,4 +506,16 @@ to the same place removes what it left.`
 	new(syncFlags).needing().VisitAll(func(f *pflag.Flag) { c.Flags().Lookup(f.Name).Hidden = true })
 	c.Flags().Lookup("yes").Usage = "do not ask before --overwrite removes a group"
 	return c
+}
+
+// destination opens the location of the copy, as newPlace does.
+func (f *copyFlags) destination(cmd *cobra.Command, location string) (*zarr.Location, error) {
+	ctx := cmd.Context()
+	if f.overwrite && !f.dry {
+		// An old archive stays until the new one is complete.
+		if p, ok, err := place.ReplacedArchive(ctx, location); ok || err != nil {
+			return p, err
+		}
+	}
+	return place.New(cmd, location, f.dry)
 }

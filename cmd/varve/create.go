@@ -24,7 +24,9 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/place"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -60,7 +62,7 @@ needs --yes elsewhere, before it replaces a group with members, or an array by a
   varve create era5.zarr/precip --shape 1826,36,72 --dtype float32 --chunks calendar:month --start 2019-01-01 --step 1d
   varve create era5.zarr/daily --shape 0,36,72 --dtype float32 --chunks calendar:month --time time --grow calendar:month
   varve create era5.zarr/soil --group --attributes '{"depth": 4}'`,
-		Args: arguments("NODE"),
+		Args: usage.Arguments("NODE"),
 	}
 	c := new(creation)
 	f := cmd.Flags()
@@ -79,7 +81,7 @@ needs --yes elsewhere, before it replaces a group with members, or an array by a
 	f.StringVar(&c.fill, "fill", "", "fill `VALUE` as in metadata: 0, NaN, 2024-05-05 …")
 	flagtext.Var(f, &c.codecs, "codecs", "", "the codec chain (of inner chunks) as a `JSON` list", flagtext.Syntax(argument.Codecs))
 	flagtext.Var(f, &c.compressor, "compressor", "", "`COMPRESSOR`: zstd:3, zstd:3:nochecksum, gzip:5, auto, none", argument.CheckCompressor)
-	flagtext.Var(f, &c.keys, "chunk-key-encoding", "default/", "`ENCODING` of keys: default., v2. or v2/", flagtext.Syntax(keyEncoding))
+	flagtext.Var(f, &c.keys, "chunk-key-encoding", "default/", "`ENCODING` of keys: default., v2. or v2/", flagtext.Syntax(argument.KeyEncoding))
 	flagtext.Var(f, &c.names, "dimension-names", "", "the `NAMES` of the dimensions, such as time,lat", flagtext.Syntax(facts.ParseNames))
 	flagtext.Var(f, &c.attributes, "attributes", "", "user attributes as a `JSON` object", flagtext.Syntax(parseAttributes))
 	flagtext.Var(f, &c.from, "from", "", "take shape, type and values from a `FILE`: a.npy, day.nc/t", argument.FileName)
@@ -145,9 +147,9 @@ func (c *creation) agreed(cmd *cobra.Command, location string, create func(*zarr
 	if !c.overwrite || c.yes || session.IsDryRun(cmd) {
 		return nil
 	}
-	return mayReplace(cmd, location, !c.group, func() error {
+	return place.ConfirmReplacement(cmd, location, !c.group, func() error {
 		o := c.options(cmd)
-		if err := deletable(cmd, location, &o.Options); err != nil {
+		if err := place.CheckDeletable(cmd, location, &o.Options); err != nil {
 			return err
 		}
 		// Without Overwrite, create checks everything else first and then fails, because
@@ -174,12 +176,12 @@ func (c *creation) createGroup(cmd *cobra.Command, location string) error {
 	}
 	g, err := zarr.CreateGroup(cmd.Context(), location, attributes, c.options(cmd))
 	if err != nil && c.overwrite {
-		return halfRemoved(cmd, location, err)
+		return place.HalfRemoved(cmd, location, err)
 	}
 	if err != nil {
 		return err
 	}
-	noteFolder(cmd, location)
+	place.NoteFolder(cmd, location)
 	if session.WantsJSON(cmd) {
 		err = infoGroup(cmd, location, g)
 	} else {
@@ -218,7 +220,7 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 		return c.undo(cmd, location, err) // the array exists, but has no values
 	}
 	if err != nil && c.overwrite {
-		return halfRemoved(cmd, location, err)
+		return place.HalfRemoved(cmd, location, err)
 	}
 	if err != nil {
 		return err
@@ -231,7 +233,7 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 	c.noteChunks(cmd, location, a)
 	dimensions.Note(cmd, location, a)
 	facts.NoteMissing(cmd, location, a)
-	noteFolder(cmd, location)
+	place.NoteFolder(cmd, location)
 	if session.WantsJSON(cmd) {
 		err = infoArray(cmd, location, a, false)
 	} else {

@@ -40,7 +40,7 @@ func (c *creation) begin(cmd *cobra.Command, location string) (*zarr.Spec, *inpu
 		name := string(format.NPY)
 		if node.IsVirtual(c.from) {
 			name = "" // what is there decides
-		} else if isInManifest(cmd.Context(), c.from) {
+		} else if node.IsInManifest(cmd.Context(), c.from) {
 			return nil, nil, failure.BadArgument("--from takes one array, such as %[1]s/NAME; varve materialize %[1]s %[2]s makes Zarr arrays of all", phrase.Word(c.from), phrase.Word(location))
 		} else if node.IsLocation(c.from) {
 			return nil, nil, failure.BadArgument("--from takes a .npy file, or an array of another format: if %s is a Zarr array, varve copy %s NODE copies it", c.from, phrase.Word(c.from))
@@ -108,11 +108,11 @@ func (c *creation) complete(cmd *cobra.Command, location string, s *zarr.Spec) (
 	if err := c.fillValue(cmd, s); err != nil {
 		return err
 	}
-	noteReading(cmd, location, s.Type, "--fill", c.fill)
+	input.NoteReading(cmd, location, s.Type, "--fill", c.fill)
 	if s.Codecs, err = c.chain(s.Type); err != nil {
 		return err
 	}
-	if s.KeyEncoding, err = keyEncoding(c.keys); err != nil {
+	if s.KeyEncoding, err = argument.KeyEncoding(c.keys); err != nil {
 		return err
 	}
 	if s.Attributes == nil || c.attributes != "" {
@@ -208,16 +208,6 @@ func parseAttributes(text string) (json.RawMessage, error) {
 		err = fmt.Errorf("%w (did you mean {%s: %s}?)", err, output.Text(name), output.Text(value))
 	}
 	return nonfinite.Text(v.Raw()), err
-}
-
-// keyEncoding parses a chunk key encoding: a name followed by a separator.
-func keyEncoding(text string) (metadata.KeyEncoding, error) {
-	for _, e := range []metadata.KeyEncoding{metadata.DefaultSlash, metadata.DefaultDot, metadata.V2Dot, metadata.V2Slash} {
-		if text == e.Name()+string(e.Separator()) {
-			return e, nil
-		}
-	}
-	return 0, errors.New("only default/, default., v2. and v2/ are known")
 }
 
 // chain returns the codecs that --codecs or --compressor ask for, or nil for the default

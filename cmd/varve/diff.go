@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/consolidation"
 	"varve.dev/zarr/store"
@@ -46,7 +47,7 @@ Where a chunk or a document cannot be read, the rest is compared, and a line nam
 The status is 1 then, and "equal" is false with --json, which has these nodes in "not_compared".`,
 		Example: `  varve diff old.zarr new.zarr
   varve diff old.zarr/t2m new.zarr/t2m --atol 0.01 --json`,
-		Args:              arguments("A", "B"),
+		Args:              usage.Arguments("A", "B"),
 		ValidArgsFunction: node.Complete,
 	}
 	opt := &diff.Options{}

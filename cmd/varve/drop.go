@@ -12,8 +12,11 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/place"
+	"varve.dev/zarr/cmd/varve/internal/planfile"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/rechunk"
@@ -40,12 +43,12 @@ LO is part of the range and HI is not; one of them may be left out, as in :31. -
 range of one dimension by positions or, with two dots, by coordinate values, both ends included.`,
 		Example: `  varve drop era5.zarr --axis time --range 0:31 --yes
   varve drop station.zarr --axis 0 --range 2:5 --unlock --dry-run`,
-		Args:              arguments("NODE"),
+		Args:              usage.Arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
 	d := new(dropping)
 	d.flags(c)
-	planFlag(c, &d.planTo)
+	planfile.Flag(c, &d.planTo)
 	f := c.Flags()
 	f.StringVar(&d.text, "range", "", "the range `LO:HI` that is dropped, such as 0:31")
 	d.sel = source.SelectionFlag(c)
@@ -168,7 +171,7 @@ func (d *dropping) run(cmd *cobra.Command, location string) error {
 		if group {
 			of = fmt.Sprintf("%s of %s", phrase.Plural(int64(len(list)), "array"), location)
 		}
-		if err := agreed(cmd, fmt.Sprintf("drops %s of %s, %s", what, of, phrase.Plural(elements, "element"))); err != nil {
+		if err := place.Confirm(cmd, fmt.Sprintf("drops %s of %s, %s", what, of, phrase.Plural(elements, "element"))); err != nil {
 			return err
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/checked"
 )
@@ -32,7 +33,7 @@ func newEqualCommand() *cobra.Command {
 Groups are equal if they have the same arrays, by path, and these are equal. Attributes, chunks and codecs are not
 compared. Values are equal if their bits are equal: NaN equals NaN with the same payload, and -0.0 differs from 0.0.`,
 		Example:           "  varve equal old.zarr/t2m new.zarr/t2m",
-		Args:              arguments("A", "B"),
+		Args:              usage.Arguments("A", "B"),
 		ValidArgsFunction: node.Complete,
 		RunE:              func(cmd *cobra.Command, args []string) error { return equal(cmd, args[0], args[1]) },
 	}

@@ -23,6 +23,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/cf"
 )
@@ -41,7 +42,7 @@ A group whose arrays have one axis, and share its dimension, is a table, which c
 are read and written slab by slab, in bounded memory. A file appears only after it is complete.`,
 		Example: `  varve export era5.zarr/t2m -o t2m.npy
   varve export era5.zarr/t2m --select time=2020-02,lat=0 --header -o february.csv`,
-		Args:              arguments("NODE"),
+		Args:              usage.Arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
 	sel, decoded := source.SelectionFlag(c), source.DecodeFlag(c)
@@ -71,7 +72,7 @@ func export(cmd *cobra.Command, location, sel, name, file string, decoded, heade
 	}
 	a, src, err := openSource(cmd, location, sel, decoded)
 	if err != nil {
-		if many, _ := isGroup(cmd, location); many && f == format.CSV {
+		if many, _ := node.IsGroup(cmd, location); many && f == format.CSV {
 			return exportTable(cmd, location, sel, file, decoded)
 		}
 		return err

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/cost"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
@@ -20,9 +21,11 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/place"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/filter"
 	"varve.dev/zarr/internal/rowset"
 	"varve.dev/zarr/metadata"
@@ -49,7 +52,7 @@ takes booleans. Each chunk of the result holds what one chunk of SRC keeps, so a
 chunks have listed lengths, which not all programs can read; varve regularize changes that.`,
 		Example: `  varve filter era5.zarr recent.zarr --where 'time >= 2023 and not time == 2024-02-29' --dry-run
   varve filter era5.zarr/t2m north.zarr --mask keep.npy --axis lat`,
-		Args:              arguments("SRC", "DST"),
+		Args:              usage.Arguments("SRC", "DST"),
 		ValidArgsFunction: node.Complete,
 	}
 	f := new(filtering)
@@ -74,11 +77,11 @@ func (f *filtering) run(cmd *cobra.Command, from, to string) (err error) {
 	defer func() { err = withoutArray(cmd, from, to, err) }()
 	ctx := cmd.Context()
 	defer func() { err = columnMeant(cmd, from, err) }()
-	src, err := locate(ctx, from, store.ReadOnly)
+	src, err := place.Locate(ctx, from, store.ReadOnly)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeStore(src, true)) }()
+	defer func() { err = errors.Join(err, place.Close(src, true)) }()
 	r, err := f.request(cmd, src)
 	if err != nil {
 		return failure.On(cmd.Name(), from, err)
@@ -103,10 +106,10 @@ func (f *filtering) run(cmd *cobra.Command, from, to string) (err error) {
 	if err != nil {
 		return f.stopped(cmd, from, to, src, dst, err, "continues")
 	}
-	if err := closeStore(dst, true); err != nil {
-		return atLocation(cmd.Name(), from, src, err)
+	if err := place.Close(dst, true); err != nil {
+		return place.Named(cmd.Name(), from, src, err)
 	}
-	noteFolder(cmd, to)
+	place.NoteFolder(cmd, to)
 	done.Head = dryrun.Head{Operation: cmd.Name(), Node: from, Target: &to, Strategy: "copy-publish", Guarantee: dryrun.Guarantee(cmd)}
 	done.Removed = f.removed(ctx, to)
 	if err := done.complete(); err != nil {
@@ -121,7 +124,7 @@ func (f *filtering) run(cmd *cobra.Command, from, to string) (err error) {
 // columnMeant adds the names of similar arrays to the error for a name that none has, and
 // gives the error of a copy the name of the command.
 func columnMeant(cmd *cobra.Command, from string, err error) error {
-	err = ownOperation(cmd, err) // it is a copy with other arrays in place of some
+	err = failure.InOperation(cmd.Name(), err) // it is a copy with other arrays in place of some
 	var name *filter.NameError
 	if !errors.As(err, &name) {
 		return err
@@ -166,7 +169,7 @@ func (f *filtering) filter(cmd *cobra.Command, src, dst *zarr.Location, r filter
 		}
 		return filteredBy(p), nil
 	}
-	defer limitHeap(cmp.Or(opt.Memory, defaultMemory))()
+	defer cost.LimitHeap(cmp.Or(opt.Memory, defaultMemory))()
 	p := progress.NewCount(cmd, "chunks", 0)
 	defer p.End()
 	opt.Progress = p.Reach

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/cost"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/rechunk"
 )
@@ -32,10 +33,10 @@ func (r *gridChange) keepUp(cmd *cobra.Command, location string, a *zarr.Array, 
 			return nil, err
 		}
 		d := r.planned(cmd.Name(), location, plan)
-		warnOfSpace(cmd, d.Path, plan.Space)
+		cost.WarnOfSpace(cmd, d.Path, plan.Space)
 		return d, nil
 	}
-	defer limitHeap(cmp.Or(opt.Memory, defaultFollowing))()
+	defer cost.LimitHeap(cmp.Or(opt.Memory, defaultFollowing))()
 	lines := newStageLines(cmd)
 	defer lines.end()
 	opt.Progress = lines.reach

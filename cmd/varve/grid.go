@@ -23,9 +23,9 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/picture"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/draw"
-	"varve.dev/zarr/internal/strictjson"
 )
 
 // gridFlags has the flags of varve grid.
@@ -42,7 +42,7 @@ func newGridCommand() *cobra.Command {
 		Example: `  varve grid era5.zarr/t2m --locate 400,18,36
   varve grid era5.zarr/t2m --svg grid.svg
   varve grid --shape 60,100 --chunk-grid '{"name":"regular","configuration":{"chunk_shape":[25,30]}}'`,
-		Args:              arguments("[NODE]"),
+		Args:              usage.Arguments("[NODE]"),
 		ValidArgsFunction: node.Complete,
 	}
 	flags := c.Flags()
@@ -112,13 +112,7 @@ type chunkFacts struct {
 }
 
 func describeGrid(g *grid.Grid) gridFacts {
-	return gridFacts{g.IsRegular(), g.Chunks(), g.Cells(), output.SizesOf(g), func() []byte { return gridJSON(g) }}
-}
-
-// gridJSON returns a grid in the form of metadata.
-func gridJSON(g *grid.Grid) []byte {
-	text := strictjson.AppendQuote([]byte(`{"name":`), g.Name())
-	return append(g.AppendConfiguration(append(text, `,"configuration":`...)), '}')
+	return gridFacts{g.IsRegular(), g.Chunks(), g.Cells(), output.SizesOf(g), func() []byte { return facts.GridJSON(g) }}
 }
 
 // printFacts prints the grid as JSON, with members for --locate and --chunk.
@@ -205,7 +199,7 @@ func (f *gridFlags) print(cmd *cobra.Command, d *picture.Grid) error {
 
 // summary describes the grid in one line.
 func summary(d *picture.Grid) string {
-	text := fmt.Sprintf("%s in %s, %s", phrase.Shape(d.Chunks.Shape()), chunkCount(d.Chunks), d.Chunks.Name())
+	text := fmt.Sprintf("%s in %s, %s", phrase.Shape(d.Chunks.Shape()), facts.ChunkCount(d.Chunks), d.Chunks.Name())
 	if d.Inner != nil && d.Chunks.Rank() > 0 {
 		text += "; each is a shard of inner chunks " + facts.InnerText(d.Inner)
 	}
@@ -223,14 +217,6 @@ func (c *chunkFacts) sentence() string {
 		text += ", stored with shape " + phrase.Shape(c.Encoded)
 	}
 	return text
-}
-
-// chunkCount returns the number of chunks along each axis: 1 chunk, 3 × 4 chunks.
-func chunkCount(g *grid.Grid) string {
-	if n, ok := g.NumChunks(); ok && g.Rank() < 2 {
-		return phrase.Plural(n, "chunk")
-	}
-	return phrase.Shape(g.Chunks()) + " chunks"
 }
 
 // drawn returns the grid to draw: that of a node, or the one described by flags.

@@ -13,14 +13,18 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/chunking"
+	"varve.dev/zarr/cmd/varve/internal/cost"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/place"
+	"varve.dev/zarr/cmd/varve/internal/planfile"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/rechunk"
 )
@@ -35,19 +39,14 @@ type gridChange struct {
 	follow       bool   // the array at into follows
 
 	planTo, pricesFrom string // files
-	prices             *prices
-	expected           expected
+	prices             *cost.Prices
+	expected           cost.Expected
 }
 
 // flags adds the flags that these commands share.
 func (r *gridChange) flags(c *cobra.Command) {
 	r.ownFlags(c)
-	planFlag(c, &r.planTo)
-}
-
-// planFlag adds the flag of plans that varve run executes.
-func planFlag(c *cobra.Command, to *string) {
-	c.Flags().StringVar(to, "plan", "", "only write the plan to `FILE`, for varve run")
+	planfile.Flag(c, &r.planTo)
 }
 
 // begin reads the prices, and makes a dry run of a command that only writes a plan.
@@ -56,10 +55,10 @@ func (r *gridChange) begin(cmd *cobra.Command) (err error) {
 	if r.planTo != "" && r.grace != "" {
 		return failure.BadUsage("--plan does not go with --grace: give varve vacuum before varve run the grace")
 	}
-	if r.prices, err = readPrices(cmd, r.pricesFrom); err != nil {
+	if r.prices, err = cost.ReadPrices(cmd, r.pricesFrom); err != nil {
 		return err
 	}
-	return r.expected.read(cmd)
+	return r.expected.Read(cmd)
 }
 
 // ownFlags adds the flags that need no plan.
@@ -68,8 +67,8 @@ func (r *gridChange) ownFlags(c *cobra.Command) {
 	f.StringVar(&r.memory, "memory", "", "hold at most `SIZE` at once, such as 2GiB (512MiB by default)")
 	flagtext.Var(f, &r.grace, "grace", "", "first delete chunks of grids superseded this `TIME` ago", flagtext.Syntax(flagtext.ParseDuration))
 	f.BoolVar(&r.dry, "dry-run", false, "change nothing, and print what would change")
-	pricesFlag(c, &r.pricesFrom)
-	r.expected.flags(c)
+	cost.PricesFlag(c, &r.pricesFrom)
+	r.expected.Flags(c)
 	r.singleWriter = growth.SingleWriterFlag(c)
 }
 
@@ -159,7 +158,7 @@ func (r *gridChange) runGroup(
 ) error {
 	list := []*rechunked{}
 	opt.Batch = rand.Text() // varve revert GROUP goes back for all of them
-	err := eachArray(cmd, location, g, access, func(at string, a *zarr.Array) error {
+	err := node.EachArray(cmd, location, g, access, func(at string, a *zarr.Array) error {
 		if level, err := node.LevelText(cmd.Context(), at, a); level != "" || err != nil {
 			if err == nil {
 				session.Remark(cmd, at, "it is "+level+", and is left as it is")
@@ -206,9 +205,9 @@ type rechunked struct {
 	Blocked string `json:"blocked,omitempty"`       // why it would fail now
 	Freed   int64  `json:"bytes_freed,omitempty"`   // by --grace
 	dryrun.Counts
-	Free     *int64    `json:"space_free"` // bytes; null if the store does not tell
-	Cost     *cost     `json:"cost,omitempty"`
-	Estimate *estimate `json:"estimate,omitempty"`
+	Free     *int64         `json:"space_free"` // bytes; null if the store does not tell
+	Cost     *cost.Cost     `json:"cost,omitempty"`
+	Estimate *cost.Estimate `json:"estimate,omitempty"`
 
 	plan    *rechunk.Plan
 	staged  rechunk.Counts // as planned, or as done
@@ -222,19 +221,19 @@ func (r *gridChange) rechunkTo(cmd *cobra.Command, location string, a *zarr.Arra
 	if r.into == "" {
 		return r.rechunk(cmd, location, a, want, opt)
 	}
-	if within(location, r.into) {
+	if place.Within(location, r.into) {
 		return nil, failure.BadArgument("%s is the array itself, or within its folder beside its chunks: choose another place", r.into)
 	}
-	to, err := newPlace(cmd, r.into, r.dry)
+	to, err := place.New(cmd, r.into, r.dry)
 	if err != nil {
 		return nil, failure.On(cmd.Name(), r.into, err)
 	}
-	noteFolder(cmd, r.into)
+	place.NoteFolder(cmd, r.into)
 	opt.Into = to
 	done, err := r.rechunk(cmd, location, a, want, opt)
 	failed := err != nil
-	if err = errors.Join(err, closeStore(to, !failed)); failed && !r.dry {
-		removeEmpty(r.into)
+	if err = errors.Join(err, place.Close(to, !failed)); failed && !r.dry {
+		place.RemoveEmpty(r.into)
 	}
 	return done, err
 }
@@ -254,7 +253,7 @@ func (r *gridChange) rechunk(cmd *cobra.Command, location string, a *zarr.Array,
 		return nil, err
 	}
 	d := r.planned(cmd.Name(), location, plan)
-	warnOfSpace(cmd, d.Path, plan.Space)
+	cost.WarnOfSpace(cmd, d.Path, plan.Space)
 	if k, is := want.(rechunk.Rechunking); is && plan.Changes && k.Inner == nil && (a.Inner() == nil || k.Unpack) {
 		for _, text := range phrase.Padding(plan.Grid, "--chunks") {
 			session.Remark(cmd, d.Path, text)
@@ -267,7 +266,7 @@ func (r *gridChange) rechunk(cmd *cobra.Command, location string, a *zarr.Array,
 		d.remark(cmd, plan.Policy)
 		return d, nil
 	}
-	defer limitHeap(plan.Memory)()
+	defer cost.LimitHeap(plan.Memory)()
 	lines := newStageLines(cmd)
 	defer lines.end()
 	opt.Progress = lines.reach
@@ -294,7 +293,7 @@ func (r *gridChange) blocked(cmd *cobra.Command, d *rechunked) error {
 
 // planned returns what a plan says.
 func (r *gridChange) planned(operation, location string, plan *rechunk.Plan) *rechunked {
-	d := &rechunked{Path: location, DryRun: r.dry, Changed: plan.Changes, plan: plan, request: plan.Request, Cost: r.prices.of(plan), Estimate: r.expected.of(plan)}
+	d := &rechunked{Path: location, DryRun: r.dry, Changed: plan.Changes, plan: plan, request: plan.Request, Cost: r.prices.Of(plan), Estimate: r.expected.Of(plan)}
 	d.Head = dryrun.Head{Operation: operation, Node: location, Strategy: plan.Strategy, Guarantee: plan.Guarantee, Fingerprint: plan.Fingerprint}
 	d.Stages = []dryrun.Stage{}
 	for _, s := range plan.Stages {
@@ -313,7 +312,7 @@ func (r *gridChange) planned(operation, location string, plan *rechunk.Plan) *re
 	if plan.Space.Free >= 0 {
 		d.Free = &plan.Space.Free
 	}
-	d.Requests, d.BytesRead = requestsOf(plan.Requests), &plan.BytesRead
+	d.Requests, d.BytesRead = cost.RequestsOf(plan.Requests), &plan.BytesRead
 	return d
 }
 
@@ -427,10 +426,10 @@ func (d *rechunked) print(cmd *cobra.Command) error {
 		_, err = fmt.Fprintf(w, "  %s, with %s of scratch between them\n", quantity.Count(n, "stages"), phrase.Bytes(*d.Scratch))
 	}
 	if err == nil && d.DryRun {
-		err = errors.Join(d.printPrediction(w), printSpace(w, d.plan.Space))
+		err = errors.Join(d.printPrediction(w), cost.PrintSpace(w, d.plan.Space))
 	}
 	if err == nil {
-		err = errors.Join(d.Cost.print(cmd), d.Estimate.print(cmd))
+		err = errors.Join(d.Cost.Print(cmd), d.Estimate.Print(cmd))
 	}
 	return err
 }
@@ -446,7 +445,7 @@ changes. Without --chunks, chunks get the length that most elements have now, or
 chunks of less than 1 MiB, the multiple of it that comes nearest to that; a note then says which.`,
 		Example: `  varve regularize era5.zarr/t2m
   varve regularize era5.zarr/t2m --chunks 365,72,72 --dry-run`,
-		Args:              arguments("NODE", "[DST]"),
+		Args:              usage.Arguments("NODE", "[DST]"),
 		ValidArgsFunction: node.Complete,
 	}
 	var r gridChange

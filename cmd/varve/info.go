@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/rechunk"
@@ -34,7 +35,7 @@ Of an array that cannot be decoded, what is known of its document is described; 
 names the unknown part. Notes at the end report problems, such as stale consolidated metadata.`,
 		Example: `  varve info era5.zarr/t2m
   varve info --stats --json era5.zarr/t2m`,
-		Args:              arguments("NODE"),
+		Args:              usage.Arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
 	stats := c.Flags().Bool("stats", false, "also count the stored chunks and their bytes, and what varve vacuum would free")
@@ -73,7 +74,7 @@ func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) e
 		func() { grids = rechunks(ctx, a, stats) },
 		func() {
 			switch f.Readers = facts.ReadersOf(ctx, a); {
-			case isInManifest(ctx, location):
+			case node.IsInManifest(ctx, location):
 				f.Readers = facts.OnlyVarve()
 			case node.IsForeign(location):
 				f.Readers = facts.ReadersOfFile()

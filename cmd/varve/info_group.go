@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/dimensions"
 	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/internal/consolidation"
@@ -102,7 +103,7 @@ func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
 	o := look(cmd, location, g)
 	defer o.end()
 	f.Notes = slices.Concat(g.Notes(), o.shadowed, o.drift, o.pending)
-	if isInManifest(cmd.Context(), location) {
+	if node.IsInManifest(cmd.Context(), location) {
 		f.Notes = append(f.Notes, "only Varve reads it, and not any other program ("+facts.OnlyVarveText+")")
 	}
 	for _, text := range o.disagreements {

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/planfile"
 	"varve.dev/zarr/rechunk"
 )
 
@@ -69,7 +70,7 @@ type inputFile struct {
 func newInputs(files []string, format string) (*inputs, error) {
 	in := &inputs{Format: format}
 	for _, file := range files {
-		f := inputFile{Name: absolute(file), Array: format == "" && node.IsLocation(file)}
+		f := inputFile{Name: planfile.Absolute(file), Array: format == "" && node.IsLocation(file)}
 		if file == "" || file == "-" {
 			return nil, failure.BadUsage("--plan: standard input cannot be read when the plan is executed: put the values into a file")
 		}

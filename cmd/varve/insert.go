@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/planfile"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/rechunk"
@@ -49,7 +50,7 @@ have the dimension must be named, unless --alone is given. A name may be repeate
 	}
 	i := new(inserting)
 	i.flags(c)
-	planFlag(c, &i.planTo)
+	planfile.Flag(c, &i.planTo)
 	f := c.Flags()
 	flagtext.Var(f, &i.place, "at", "", "insert before element `I`; 0 prepends", flagtext.Syntax(parsePlace))
 	f.StringVar(&i.grow, "grow", "", "how each file is cut into chunks: a `POLICY` as of varve append, such as fixed:30")
@@ -69,7 +70,7 @@ func (i *inserting) run(cmd *cobra.Command, location string, args []string) (err
 	if err != nil {
 		return err
 	}
-	many, err := isGroup(cmd, location)
+	many, err := node.IsGroup(cmd, location)
 	if err == nil && many && (len(args) == 0 || !isNamed(args[0])) {
 		err = failure.On(cmd.Name(), location, failure.BadArgument("it is a group: name the arrays, as NAME=FILE"))
 	}

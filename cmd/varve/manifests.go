@@ -3,92 +3,27 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/place"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/rechunk"
-	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
 )
 
-// manifestFolder is the folder of a manifest, as a path of a store.
-type manifestFolder struct {
-	store.Store
-	path store.Path
-}
-
-// openFolderOf opens the folder that a location of a manifest is in.
-func openFolderOf(ctx context.Context, location string, access store.Access) (*manifestFolder, error) {
-	folder, name := filepath.Split(filepath.ToSlash(strings.TrimRight(location, "/")))
-	if folder == "" {
-		folder = "."
-	}
-	at, dir, err := store.OpenLocation(ctx, folder, access)
-	if err != nil {
-		return nil, err
-	}
-	path, err := dir.Join(name)
-	f := &manifestFolder{at, path}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
-
-// Close closes the store.
-func (f *manifestFolder) Close() error { return store.Close(f.Store) }
-
-// manifestAt opens the folder of a manifest, finished or not. It returns nil if a
-// location is none.
-func manifestAt(ctx context.Context, location string, access store.Access) (*manifestFolder, error) {
-	if !strings.HasSuffix(strings.TrimRight(location, "/"), virtual.Suffix) {
-		return nil, nil // do not make requests for other nodes
-	}
-	f, err := openFolderOf(ctx, location, access)
-	if err != nil {
-		return nil, nil // the command reports it in its own words
-	}
-	is, err := virtual.IsManifest(ctx, f.Store, f.path)
-	if !is || err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
-
-// isInManifest reports whether a location is that of a manifest, or of a node in one. The
-// name of a folder decides nothing: one that ends in .vz may have any node.
-func isInManifest(ctx context.Context, location string) bool {
-	location = node.Clean(location) + "/"
-	for end := 0; ; {
-		n := strings.Index(location[end:], virtual.Suffix+"/")
-		if n < 0 {
-			return false
-		}
-		end += n + len(virtual.Suffix)
-		if f, _ := manifestAt(ctx, location[:end], store.ReadOnly); f != nil {
-			_ = f.Close() // it was only read
-			return true
-		}
-	}
-}
-
 // vacuumManifest vacuums the folder of a manifest.
-func (v *vacuuming) vacuumManifest(cmd *cobra.Command, location string, f *manifestFolder) error {
+func (v *vacuuming) vacuumManifest(cmd *cobra.Command, location string, f *node.ManifestFolder) error {
 	if v.giveUp {
 		return failure.BadUsage("--give-up: a manifest has no rechunk to give up")
 	}
 	clean := func(dry bool) (*cleaned, error) {
-		r, err := virtual.Vacuum(cmd.Context(), f.Store, f.path, v.options(dry))
+		r, err := virtual.Vacuum(cmd.Context(), f.Store, f.Path, v.options(dry))
 		return &cleaned{location: location, report: r}, failure.On("vacuum", location, err)
 	}
 	c, err := clean(true)
@@ -100,7 +35,7 @@ func (v *vacuuming) vacuumManifest(cmd *cobra.Command, location string, f *manif
 		if !slices.ContainsFunc(c.report.Items, func(i rechunk.VacuumItem) bool { return i.Kept == "" }) {
 			return printVacuum(cmd, c, v.dry)
 		}
-		if err := agreed(cmd, fmt.Sprintf("deletes %s of values that the manifest does not need", phrase.Bytes(c.report.Freed()))); err != nil {
+		if err := place.Confirm(cmd, fmt.Sprintf("deletes %s of values that the manifest does not need", phrase.Bytes(c.report.Freed()))); err != nil {
 			return err
 		}
 	}
@@ -113,9 +48,9 @@ func (v *vacuuming) vacuumManifest(cmd *cobra.Command, location string, f *manif
 }
 
 // removeManifest deletes a manifest, but not the files that it leads to.
-func removeManifest(cmd *cobra.Command, location string, f *manifestFolder, yes bool) error {
+func removeManifest(cmd *cobra.Command, location string, f *node.ManifestFolder, yes bool) error {
 	if !yes {
-		if err := agreed(cmd, fmt.Sprintf("deletes the manifest %s, but not the files that it leads to", location)); err != nil {
+		if err := place.Confirm(cmd, fmt.Sprintf("deletes the manifest %s, but not the files that it leads to", location)); err != nil {
 			return err
 		}
 	}
@@ -124,7 +59,7 @@ func removeManifest(cmd *cobra.Command, location string, f *manifestFolder, yes 
 		at = rehearsal.New(at, &d.Ledger)
 		d.Removed = []string{location}
 	}
-	if err := virtual.Delete(cmd.Context(), at, f.path); err != nil {
+	if err := virtual.Delete(cmd.Context(), at, f.Path); err != nil {
 		return failure.On("delete", location, err)
 	}
 	if session.WantsJSON(cmd) {

@@ -12,12 +12,14 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
+	"varve.dev/zarr/cmd/varve/internal/cost"
 	"varve.dev/zarr/cmd/varve/internal/dimensions"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/planfile"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/remedy"
@@ -149,7 +151,7 @@ func (m *moving) openGroup(cmd *cobra.Command, location string, g *zarr.Group, a
 		}
 	}
 	if !asked {
-		return nil, noDimension(m.axis, known)
+		return nil, dimensions.Missing(m.axis, known)
 	}
 	return list, nil
 }
@@ -217,7 +219,7 @@ func (m *moving) all(cmd *cobra.Command, location string, list []*moved, group b
 	}
 	results, err := m.together(cmd, location, list, opt)
 	if err == nil {
-		err = m.writePlan(cmd, planFile{Group: planLocation(cmd, location), Alone: *m.alone}, results)
+		err = m.writePlan(cmd, planFile{Group: planfile.Location(cmd, location), Alone: *m.alone}, results)
 	}
 	if err != nil {
 		return err
@@ -253,7 +255,7 @@ func (m *moving) together(cmd *cobra.Command, location string, list []*moved, op
 	if err != nil {
 		return nil, movedTogether(cmd, err)
 	}
-	warnOfSpace(cmd, location, spaceOf(plans...))
+	cost.WarnOfSpace(cmd, location, cost.SpaceOf(plans...))
 	results := make([]*rechunked, len(list))
 	for i, p := range plans {
 		results[i] = m.planned(cmd.Name(), list[i].location, p)
@@ -269,7 +271,7 @@ func (m *moving) together(cmd *cobra.Command, location string, list []*moved, op
 	for _, p := range plans {
 		memory = max(memory, p.Memory)
 	}
-	defer limitHeap(memory)()
+	defer cost.LimitHeap(memory)()
 	lines := newStageLines(cmd)
 	defer lines.end()
 	opt.Progress = lines.reach

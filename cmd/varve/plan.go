@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
@@ -38,7 +39,7 @@ many chunks that can be read separately. --target is the size of an object. --ch
 arrays without shards, and shards of 512 MiB with chunks of 1 MiB. All sizes are in memory, before compression.`,
 		Example: `  varve plan --shape 1826,721,1440 --dtype float32 --target 8MiB
   varve plan --shape 25000,18000,6000 --dtype uint8 --chunks 64 --target 8GiB`,
-		Args: arguments(),
+		Args: usage.Arguments(),
 	}
 	f := new(planFlags)
 	argument.ShapeFlag(c, &f.shape, "the `LENGTHS` of all axes, such as 60,100; empty for rank 0")

@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/pyramid"
 )
 
@@ -47,7 +48,7 @@ time.`,
 		Example: `  varve pyramid era5.zarr/t2m
   varve pyramid era5.zarr/mask --method mode --levels 2
   varve pyramid era5.zarr/t2m --factors time=7,lat=2,lon=2 --dry-run`,
-		Args:              arguments("NODE"),
+		Args:              usage.Arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
 	l := new(levelling)

@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
@@ -45,7 +46,7 @@ varve revert goes back until varve vacuum has deleted the old chunks.`,
 		Example: `  varve rechunk era5.zarr/t2m --chunks 365,72,72
   varve rechunk era5.zarr/t2m --shards none
   varve rechunk era5.zarr/t2m by-place.zarr/t2m --chunks 1826,6,12 --memory 4GiB`,
-		Args:              arguments("NODE", "[DST]"),
+		Args:              usage.Arguments("NODE", "[DST]"),
 		ValidArgsFunction: node.Complete,
 	}
 	r := new(rechunking)
@@ -56,7 +57,7 @@ varve revert goes back until varve vacuum has deleted the old chunks.`,
 	flagtext.Var(f, &r.codecs, "codecs", "", "the codec chain as `JSON`, of inner chunks if there are any", flagtext.Syntax(argument.Codecs))
 	flagtext.Var(f, &r.compressor, "compressor", "", "another `COMPRESSOR`, with the other codecs as they are: zstd:3, zstd:3:nochecksum, gzip:5, auto or none", argument.CheckCompressor)
 	f.StringVar(&r.fill, "fill", "", "the fill `VALUE`, as for varve create; all elements stay")
-	flagtext.Var(f, &r.keys, "chunk-key-encoding", "", "the `ENCODING` of chunk keys: default/, default., v2. or v2/", flagtext.Syntax(keyEncoding))
+	flagtext.Var(f, &r.keys, "chunk-key-encoding", "", "the `ENCODING` of chunk keys: default/, default., v2. or v2/", flagtext.Syntax(argument.KeyEncoding))
 	r.sel = source.SelectionFlag(c)
 	f.BoolVar(&r.follow, "follow", false, "keep DST in step with NODE: make it, or bring it up to date")
 	r.times.Flags(c)
@@ -258,7 +259,7 @@ func (r *rechunking) rename(want *rechunk.Rechunking) error {
 	if r.keys == "" {
 		return nil
 	}
-	keys, err := keyEncoding(r.keys)
+	keys, err := argument.KeyEncoding(r.keys)
 	want.Keys = &keys
 	return err
 }
@@ -272,7 +273,7 @@ func (r *rechunking) refill(cmd *cobra.Command, location string, want *rechunk.R
 	if err != nil {
 		return failure.BadArgument("--fill %s: %w", r.fill, err)
 	}
-	noteReading(cmd, location, a.Type(), "--fill", r.fill)
+	input.NoteReading(cmd, location, a.Type(), "--fill", r.fill)
 	text, err := a.Type().FormatFill(elem)
 	want.FillValue = zarr.FillJSON(string(text))
 	return err

@@ -16,7 +16,9 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/place"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 )
 
 // reservationFlags has the flags of reservations.
@@ -36,7 +38,7 @@ writer can change the array. It remains even if its program has ended. Then publ
 or cancel it, which deletes them.`,
 		Example: `  varve reservations era5.zarr
   varve reservations era5.zarr/t2m --json`,
-		Args:              arguments("NODE"),
+		Args:              usage.Arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
 	f := new(reservationFlags)
@@ -181,7 +183,7 @@ func (f *reservationFlags) endOne(cmd *cobra.Command, r *reserved) error {
 		if !console.IsTerminal(cmd.InOrStdin()) {
 			return failure.BadUsage("this deletes what was written to reservation %s: give --yes", r.ID)
 		}
-		yes, err := asked(cmd, fmt.Sprintf("Delete what was written to reservation %s of %s?", r.ID, r.Node))
+		yes, err := place.Ask(cmd, fmt.Sprintf("Delete what was written to reservation %s of %s?", r.ID, r.Node))
 		if err != nil {
 			return err
 		}

@@ -18,9 +18,11 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/place"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
@@ -78,10 +80,10 @@ another. If the command is interrupted, repeat it.`,
 // nodeAndLengths checks the arguments: a node, and lengths of dimensions. For a shape
 // without its flag, the error names the flag.
 func nodeAndLengths(cmd *cobra.Command, args []string) error {
-	if len(args) > 1 && !strings.Contains(args[1], "=") && flagMeant(cmd, args, 1) != "" {
-		return arguments("NODE")(cmd, args)
+	if len(args) > 1 && !strings.Contains(args[1], "=") && usage.FlagMeant(cmd, args, 1) != "" {
+		return usage.Arguments("NODE")(cmd, args)
 	}
-	return arguments("NODE")(cmd, args[:min(1, len(args))])
+	return usage.Arguments("NODE")(cmd, args[:min(1, len(args))])
 }
 
 func resize(cmd *cobra.Command, location, text string, yes bool, c *growth.Change, opt *zarr.ResizeOptions) error {
@@ -120,7 +122,7 @@ func resize(cmd *cobra.Command, location, text string, yes bool, c *growth.Chang
 			return failure.On(cmd.Name(), location, err)
 		}
 		what := fmt.Sprintf("deletes %s of %s, which is %s and becomes %s", phrase.Plural(lost, "element"), location, phrase.Shape(before), phrase.Shape(shape))
-		if err := agreed(cmd, what); err != nil {
+		if err := place.Confirm(cmd, what); err != nil {
 			return err
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/place"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/grid"
@@ -72,7 +73,7 @@ func resizeNamed(cmd *cobra.Command, location string, args []string, yes bool, c
 	if err != nil {
 		return err
 	}
-	many, err := isGroup(cmd, location)
+	many, err := node.IsGroup(cmd, location)
 	if err != nil {
 		return err
 	}
@@ -144,7 +145,7 @@ func resizeGroup(cmd *cobra.Command, location string, lengths []dimensions.Lengt
 		lost += lostElements(r.before, r.shape)
 	}
 	if lost > 0 && !yes {
-		if err := agreed(cmd, fmt.Sprintf("deletes %s of %s of %s", phrase.Plural(lost, "element"), phrase.Plural(int64(len(arrays)), "array"), location)); err != nil {
+		if err := place.Confirm(cmd, fmt.Sprintf("deletes %s of %s of %s", phrase.Plural(lost, "element"), phrase.Plural(int64(len(arrays)), "array"), location)); err != nil {
 			return err
 		}
 	}
@@ -206,24 +207,10 @@ func withDimensions(cmd *cobra.Command, g *zarr.Group, location string, lengths 
 	}
 	for _, d := range lengths {
 		if !slices.ContainsFunc(arrays, func(r *resized) bool { return slices.Contains(r.array.DimensionNames(), d.Name) }) {
-			return nil, noDimension(d.Name, known)
+			return nil, dimensions.Missing(d.Name, known)
 		}
 	}
 	return arrays, nil
-}
-
-// noDimension returns the error for a dimension that no array of a group has. known are
-// the names of all their dimensions.
-func noDimension(name string, known []string) error {
-	slices.Sort(known)
-	known = slices.DeleteFunc(slices.Compact(known), func(n string) bool { return n == "" })
-	if _, err := strconv.Atoi(name); err == nil { // an axis is a number or a name
-		return failure.NotFound("no array directly below the group has the axis %s", name)
-	}
-	if len(known) == 0 {
-		return failure.NotFound("no array directly below the group has the dimension %q; their dimensions have no names", name)
-	}
-	return failure.NotFound("no array directly below the group has the dimension %q; the dimensions are %s%s", name, phrase.Shorten(strings.Join(known, ", "), 200), spelling.Meant(name, known))
 }
 
 // fits returns an error if the array cannot get its new shape. It is called before any

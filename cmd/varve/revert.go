@@ -9,10 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/rechunk"
 )
 
@@ -28,7 +30,7 @@ Of a group, this reverts the last of these commands that was given for the group
 Other arrays stay. If one of them was rechunked since, revert that first.`,
 		Example: `  varve revert era5.zarr/t2m
   varve revert era5.zarr`,
-		Args:              arguments("NODE"),
+		Args:              usage.Arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
 	single := growth.SingleWriterFlag(c)
@@ -59,7 +61,7 @@ Other arrays stay. If one of them was rechunked since, revert that first.`,
 func revertGroup(cmd *cobra.Command, location string, g *zarr.Group, access *zarr.Options) error {
 	var arrays []*zarr.Array
 	var locations []string
-	err := eachArray(cmd, location, g.Unconsolidated(), access, func(at string, a *zarr.Array) error {
+	err := node.EachArray(cmd, location, g.Unconsolidated(), access, func(at string, a *zarr.Array) error {
 		arrays, locations = append(arrays, a), append(locations, at)
 		return nil
 	})
@@ -91,7 +93,7 @@ func revertGroup(cmd *cobra.Command, location string, g *zarr.Group, access *zar
 
 // revertedAt is the result for one array, in the form of --json.
 func revertedAt(location string, a *zarr.Array) map[string]any {
-	return map[string]any{"path": location, "changed": true, "chunk_grid": json.RawMessage(gridJSON(a.Grid()))}
+	return map[string]any{"path": location, "changed": true, "chunk_grid": json.RawMessage(facts.GridJSON(a.Grid()))}
 }
 
 func printReverted(cmd *cobra.Command, location string, a *zarr.Array) error {

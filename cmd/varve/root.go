@@ -21,19 +21,20 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 )
 
 // run executes one command line and returns the exit status.
 func run(ctx context.Context, args []string, s console.Streams) int {
 	root := newRoot()
 	s = console.Shared(s)
-	ctx = withLine(ctx, args)
-	root.SetArgs(numberLast(args))
+	ctx = usage.WithLine(ctx, args)
+	root.SetArgs(usage.NumberLast(args))
 	switch {
 	case len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd):
 		flagtext.Completions(root)
 	case len(args) > 0:
-		onlyOnce(root)
+		usage.OnlyOnce(root)
 	}
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
@@ -75,7 +76,7 @@ https://example.org/era5.zarr. varve help terms explains the words used here; va
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
 	}
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(usage.FlagError)
 	root.SetHelpFunc(printHelp)
 	root.SetHelpCommand(newHelpCommand())
 	root.Flags().Bool("version", false, "print the version of this program")
@@ -158,7 +159,7 @@ func newVersionCommand() *cobra.Command {
 		Use:     "version",
 		Short:   "Print the version of this program and the commit that it was built from",
 		Example: "  varve version",
-		Args:    arguments(),
+		Args:    usage.Arguments(),
 		RunE:    printVersion,
 	}
 }

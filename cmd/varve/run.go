@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/cost"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -115,7 +116,7 @@ func (r *running) run(cmd *cobra.Command, file string) error {
 	case plan.Group != "" && !r.status:
 		return r.runTogether(cmd, plan, f)
 	}
-	defer limitHeap(plan.PeakMemory())()
+	defer cost.LimitHeap(plan.PeakMemory())()
 	opt := r.workerOptions(cmd, f)
 	if f != nil && r.take == 0 && !r.status {
 		lines := newStageLines(cmd)
@@ -391,7 +392,7 @@ func (r *running) runTogether(cmd *cobra.Command, plan *job.Plan, f *planFile) (
 		memory = max(memory, p.Memory)
 		parts = append(parts, rechunk.Part{Array: a, Request: p.request, Alone: plan.Alone})
 	}
-	defer limitHeap(memory)()
+	defer cost.LimitHeap(memory)()
 	lines := newStageLines(cmd)
 	defer lines.end()
 	reports, err := rechunk.DoAll(ctx, parts, &rechunk.Options{Memory: memory, TakeOver: r.singleWriter, Progress: lines.reach})

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -59,7 +58,7 @@ func (r *running) printTask(cmd *cobra.Command, t *job.Record) error {
 	if session.WantsJSON(cmd) {
 		return session.PrintJSON(cmd, t)
 	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%v: %s%s\n", t.Task, trafficText(t.Read, t.Written, t.Requests), secondsText(t.Seconds))
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%v: %s%s\n", t.Task, trafficText(t.Read, t.Written, t.Requests), phrase.Seconds(t.Seconds))
 	return err
 }
 
@@ -110,12 +109,12 @@ func printStage(w *bufio.Writer, plan *job.Plan, k int, s *job.StageStatus) {
 		fmt.Fprintln(w)
 		return
 	}
-	fmt.Fprintf(w, " by %s\n  %s%s of work\n", phrase.Plural(int64(s.Workers), "worker"), trafficText(s.Read, s.Written, s.Requests), secondsText(s.Seconds))
+	fmt.Fprintf(w, " by %s\n  %s%s of work\n", phrase.Plural(int64(s.Workers), "worker"), trafficText(s.Read, s.Written, s.Requests), phrase.Seconds(s.Seconds))
 	slowest := []string{}
 	for _, r := range s.Slowest[:min(len(s.Slowest), shownSlowest)] {
-		slowest = append(slowest, fmt.Sprintf("%d/%d (%s)", r.Number, r.Of, secondsText(r.Seconds)))
+		slowest = append(slowest, fmt.Sprintf("%d/%d (%s)", r.Number, r.Of, phrase.Seconds(r.Seconds)))
 	}
-	fmt.Fprintf(w, "  slowest  %s; median %s\n", strings.Join(slowest, ", "), secondsText(s.Median))
+	fmt.Fprintf(w, "  slowest  %s; median %s\n", strings.Join(slowest, ", "), phrase.Seconds(s.Median))
 }
 
 // trafficText describes bytes and requests, or is "" if they are not known.
@@ -128,16 +127,4 @@ func trafficText(read, written int64, kinds map[string]int64) string {
 		all += n
 	}
 	return fmt.Sprintf("%s read, %s written, %s, ", phrase.Bytes(read), phrase.Bytes(written), phrase.Plural(all, "request"))
-}
-
-// secondsText returns a duration in seconds as people read it.
-func secondsText(s float64) string {
-	d := time.Duration(s * float64(time.Second))
-	switch {
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
-	case d < time.Minute:
-		return d.Round(100 * time.Millisecond).String()
-	}
-	return phrase.Duration(d.Round(time.Second))
 }

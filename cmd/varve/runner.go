@@ -5,19 +5,19 @@ package main
 import (
 	"errors"
 	"io/fs"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/planfile"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 )
 
 // The values of --runner.
@@ -41,12 +41,12 @@ func (r *running) runnerFlag(c *cobra.Command) {
 func runnerArguments(cmd *cobra.Command, args []string) error {
 	dash := cmd.ArgsLenAtDash()
 	if dash < 0 {
-		return arguments("PLAN")(cmd, args)
+		return usage.Arguments("PLAN")(cmd, args)
 	}
 	if runner := cmd.Flag("runner").Value.String(); runner == localRunner {
 		return failure.BadUsage("flags after -- are for --runner beam")
 	}
-	return arguments("PLAN")(cmd, args[:dash])
+	return usage.Arguments("PLAN")(cmd, args[:dash])
 }
 
 // runBeam executes a plan on Beam, with the flags of the runner.
@@ -55,7 +55,7 @@ func (r *running) runBeam(cmd *cobra.Command, plan string, flags []string) error
 	if err != nil {
 		return err
 	}
-	args := []string{absolute(plan)}
+	args := []string{planfile.Absolute(plan)}
 	if cmd.Flags().Changed("tasks") {
 		args = append(args, "--tasks", strconv.Itoa(r.tasks))
 	}
@@ -90,23 +90,4 @@ func findBeam() (string, error) {
 		return "", failure.NotFound("%s is neither beside varve nor in PATH: build it in a clone (cd job/beam && GOWORK=off go install ./cmd/%s)", beamProgram, beamProgram)
 	}
 	return found, err
-}
-
-// overhead is what a process needs beside elements and chunks, in bytes: the program, its
-// stacks, and what is neither.
-const overhead = 16 << 20
-
-// least is the smallest bound that [limitHeap] heeds.
-const least = 64 << 20
-
-// limitHeap makes the garbage collector keep the process near a bound on elements and
-// chunks, where it would else let the heap grow to twice what is in use. A limit from the
-// environment (GOMEMLIMIT) stays. The caller calls restore at the end.
-func limitHeap(memory int64) (restore func()) {
-	was := debug.SetMemoryLimit(-1)
-	if was != math.MaxInt64 || memory > math.MaxInt64-overhead {
-		return func() {}
-	}
-	debug.SetMemoryLimit(max(least, memory) + overhead)
-	return func() { debug.SetMemoryLimit(was) }
 }

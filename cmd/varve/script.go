@@ -14,8 +14,10 @@ import (
 	"strings"
 	"text/template"
 
+	"varve.dev/zarr/cmd/varve/internal/cost"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/planfile"
 	"varve.dev/zarr/internal/job"
 	"varve.dev/zarr/internal/quantity"
 )
@@ -64,7 +66,7 @@ func (r *running) writeScript(w io.Writer, name string, plan *job.Plan) error {
 		return failure.BadUsage("the jobs of a script read the plan: give a file or a location, not standard input")
 	case r.exact || r.singleWriter:
 		return failure.BadUsage("--exact and --single-writer are not in a script: add them to its commands")
-	case strings.ContainsAny(absolute(name), "\n\r"):
+	case strings.ContainsAny(planfile.Absolute(name), "\n\r"):
 		return failure.BadUsage("a name with a line break cannot be in a script")
 	case r.tasks < 1:
 		return failure.BadUsage("--tasks %d: want at least 1", r.tasks)
@@ -73,19 +75,19 @@ func (r *running) writeScript(w io.Writer, name string, plan *job.Plan) error {
 	case r.script == "kubernetes" && r.image == "":
 		return failure.BadUsage("--script kubernetes needs --image, a container image with varve")
 	}
-	s := script{Plan: absolute(name), Tasks: r.tasks, Image: r.image}
+	s := script{Plan: planfile.Absolute(name), Tasks: r.tasks, Image: r.image}
 	var err error
 	if s.ID, err = s.id(plan, r.take); err != nil {
 		return err
 	}
 	s.Arrays = r.arrays(plan.Stages())
-	memory := max(least, plan.PeakMemory())
+	memory := max(cost.Least, plan.PeakMemory())
 	for _, p := range plan.Arrays {
 		if p.Target != nil && strings.HasSuffix(*p.Target, ".zip") {
 			return failure.BadArgument("%s: a zip archive is written by one process: varve run %s", *p.Target, phrase.Word(name))
 		}
 	}
-	s.Memory = (memory+2*overhead)>>20 + 1
+	s.Memory = (memory+2*cost.Overhead)>>20 + 1
 	return t.Execute(w, s)
 }
 

@@ -24,6 +24,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/selection"
 )
@@ -56,7 +57,7 @@ If the lengths are known beforehand, varve reservations and the call Reserve nee
   varve stitch all.zarr segment-1.zarr segment-0.zarr --sort time`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 3 {
-				return arguments("NODE", "SEGMENT")(cmd, args)
+				return usage.Arguments("NODE", "SEGMENT")(cmd, args)
 			}
 			return nil
 		},
@@ -88,7 +89,7 @@ type segment struct {
 }
 
 func (f *stitchFlags) run(cmd *cobra.Command, location string, locations []string) (err error) {
-	defer func() { err = ownOperation(cmd, err) }()
+	defer func() { err = failure.InOperation(cmd.Name(), err) }()
 	if _, err := argument.ParseAxis(f.axis); err != nil {
 		return failure.BadUsage("--axis: %w", err)
 	}
@@ -327,7 +328,7 @@ func (f *stitchFlags) growing(arrays map[string]*zarr.Array, location string) (m
 		for _, a := range arrays {
 			known = append(known, a.DimensionNames()...)
 		}
-		return nil, noDimension(f.axis, known)
+		return nil, dimensions.Missing(f.axis, known)
 	}
 	return grown, nil
 }

@@ -13,11 +13,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/cost"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/place"
+	"varve.dev/zarr/cmd/varve/internal/planfile"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/internal/job"
@@ -99,13 +102,13 @@ func (s *syncFlags) check(cmd *cobra.Command, to string) error {
 
 // sync runs varve copy --sync.
 func (f *copyFlags) sync(cmd *cobra.Command, from, to string) (err error) {
-	defer func() { err = ownOperation(cmd, withoutArray(cmd, from, to, err)) }()
+	defer func() { err = failure.InOperation(cmd.Name(), withoutArray(cmd, from, to, err)) }()
 	ctx := cmd.Context()
-	src, err := locate(ctx, from, store.ReadOnly)
+	src, err := place.Locate(ctx, from, store.ReadOnly)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeStore(src, true)) }()
+	defer func() { err = errors.Join(err, place.Close(src, true)) }()
 	f.dry = f.dry || f.synced.planTo != ""
 	opt := f.synced.opt
 	opt.Options, opt.DryRun = *session.Writing(cmd), f.dry
@@ -114,12 +117,12 @@ func (f *copyFlags) sync(cmd *cobra.Command, from, to string) (err error) {
 		opt.NewerThan, _ = parseSince(f.synced.newer) // checked with the flags
 	}
 	if err := f.mayDelete(cmd, src, to, opt); err != nil {
-		return atLocation(cmd.Name(), from, src, err)
+		return place.Named(cmd.Name(), from, src, err)
 	}
 	r, err := f.syncTo(cmd, src, from, to, &opt)
 	// Say what was done even if some nodes of SRC cannot be read.
 	damage := err
-	if !isDamage(err) || f.synced.planTo != "" {
+	if !failure.IsDamage(err) || f.synced.planTo != "" {
 		damage = nil
 	}
 	if err != damage {
@@ -141,13 +144,9 @@ func (f *copyFlags) sync(cmd *cobra.Command, from, to string) (err error) {
 	case session.WantsJSON(cmd):
 		return errors.Join(damage, session.PrintJSON(cmd, s))
 	}
-	noteFolder(cmd, to)
+	place.NoteFolder(cmd, to)
 	return errors.Join(damage, s.print(cmd.OutOrStdout()))
 }
-
-// isDamage reports whether the only error of a sync is that documents of SRC cannot be
-// read. Everything else is done then.
-func isDamage(err error) bool { return errors.As(err, new(*transfer.DamageError)) }
 
 // planSync writes a plan, if it is asked for.
 func (f *copyFlags) planSync(cmd *cobra.Command, s *synced, opt *transfer.SyncOptions) error {
@@ -165,7 +164,7 @@ func (f *copyFlags) planSync(cmd *cobra.Command, s *synced, opt *transfer.SyncOp
 		return err
 	}
 	p.Head.Stages = []dryrun.Stage{{Name: "copy", Tasks: *s.Copied + *s.Rewritten}, {Name: "publish", Tasks: 1}}
-	return writeShared(cmd, f.synced.planTo, p.Head, s.Counts, job.NewCopy(opt))
+	return planfile.Write(cmd, f.synced.planTo, p.Head, s.Counts, job.NewCopy(opt))
 }
 
 // mayDelete asks before --delete deletes anything. A dry run finds out what that is.
@@ -173,23 +172,23 @@ func (f *copyFlags) mayDelete(cmd *cobra.Command, src *zarr.Location, to string,
 	if !opt.Delete || f.yes || f.dry {
 		return nil
 	}
-	dst, err := newPlace(cmd, to, true)
+	dst, err := place.New(cmd, to, true)
 	if err != nil {
 		return err
 	}
 	opt.DryRun, opt.Checksum, opt.Observer = true, false, nil // only what is deleted counts
 	r, err := transfer.Sync(cmd.Context(), src, dst, &opt)
-	if isDamage(err) {
+	if failure.IsDamage(err) {
 		err = nil // the sync itself reports it
 	}
-	if err = errors.Join(err, closeStore(dst, true)); err != nil {
+	if err = errors.Join(err, place.Close(dst, true)); err != nil {
 		return err
 	}
 	what := deletions(r)
 	if what == "" {
 		return nil
 	}
-	return agreed(cmd, fmt.Sprintf("deletes %s in %s", what, to))
+	return place.Confirm(cmd, fmt.Sprintf("deletes %s in %s", what, to))
 }
 
 // deletions describes what --delete deletes, or returns "".
@@ -206,7 +205,7 @@ func deletions(r transfer.SyncReport) string {
 
 // syncTo opens the destination, makes it equal to the source, and closes it.
 func (f *copyFlags) syncTo(cmd *cobra.Command, src *zarr.Location, from, to string, opt *transfer.SyncOptions) (transfer.SyncReport, error) {
-	dst, err := newPlace(cmd, to, f.dry)
+	dst, err := place.New(cmd, to, f.dry)
 	if err != nil {
 		return transfer.SyncReport{}, err
 	}
@@ -214,15 +213,15 @@ func (f *copyFlags) syncTo(cmd *cobra.Command, src *zarr.Location, from, to stri
 	r, err := transfer.Sync(cmd.Context(), src, dst, opt)
 	p.End()
 	if err == nil {
-		return r, closeStore(dst, true)
+		return r, place.Close(dst, true)
 	}
-	if isDamage(err) {
-		return r, errors.Join(atLocation(cmd.Name(), from, src, err), closeStore(dst, true))
+	if failure.IsDamage(err) {
+		return r, errors.Join(place.Named(cmd.Name(), from, src, err), place.Close(dst, true))
 	}
 	begun, lookErr := transfer.Unfinished(context.WithoutCancel(cmd.Context()), dst)
-	err = atLocation(cmd.Name(), from, src, errors.Join(err, closeStore(dst, false)))
+	err = place.Named(cmd.Name(), from, src, errors.Join(err, place.Close(dst, false)))
 	if !f.dry {
-		removeEmpty(to)
+		place.RemoveEmpty(to)
 	}
 	switch {
 	case !begun || lookErr != nil || f.dry:
@@ -242,15 +241,15 @@ type synced struct {
 	Arrays      int    `json:"arrays"`
 	Groups      int    `json:"groups"`
 	dryrun.Counts
-	Again         int64    `json:"chunks_again"` // rewritten ones that are perhaps equal
-	BytesKept     int64    `json:"bytes_kept"`
-	Left          int64    `json:"chunks_left"`    // that no document describes
-	LeftNodes     []string `json:"nodes_left"`     // that SRC does not have
-	ReplacedNodes []string `json:"nodes_replaced"` // removed and copied anew
-	Other         int64    `json:"values_other"`   // of SRC, not copied
-	Verified      int64    `json:"values_verified"`
-	BytesVerified int64    `json:"bytes_verified"`
-	Cost          *cost    `json:"cost,omitempty"`
+	Again         int64      `json:"chunks_again"` // rewritten ones that are perhaps equal
+	BytesKept     int64      `json:"bytes_kept"`
+	Left          int64      `json:"chunks_left"`    // that no document describes
+	LeftNodes     []string   `json:"nodes_left"`     // that SRC does not have
+	ReplacedNodes []string   `json:"nodes_replaced"` // removed and copied anew
+	Other         int64      `json:"values_other"`   // of SRC, not copied
+	Verified      int64      `json:"values_verified"`
+	BytesVerified int64      `json:"bytes_verified"`
+	Cost          *cost.Cost `json:"cost,omitempty"`
 
 	deletes bool
 }
@@ -259,7 +258,7 @@ type synced struct {
 // pages of 1,000 values, in both stores. A value of more than 64 MiB takes more than one
 // request to read and to write.
 func (s *synced) price(cmd *cobra.Command, file string) error {
-	p, err := readPrices(cmd, file)
+	p, err := cost.ReadPrices(cmd, file)
 	if p == nil || err != nil {
 		return err
 	}
@@ -268,7 +267,7 @@ func (s *synced) price(cmd *cobra.Command, file string) error {
 	s.Requests = map[string]int64{
 		"list": pages(*s.Kept+copied) + pages(*s.Kept+*s.Rewritten), "get": copied, "put": copied + *s.Documents, "head": *s.Dropped, "copy": 0,
 	}
-	s.Cost = p.cost(s.Requests, *s.BytesRead)
+	s.Cost = p.Cost(s.Requests, *s.BytesRead)
 	return nil
 }
 

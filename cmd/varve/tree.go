@@ -22,6 +22,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/consolidation"
 	"varve.dev/zarr/internal/strictjson"
@@ -35,7 +36,7 @@ func newTreeCommand() *cobra.Command {
 		Long:  "Print a node and everything below it.\n\n" + staleHelp,
 		Example: `  varve tree era5.zarr
   varve tree --json era5.zarr`,
-		Args:              arguments("NODE"),
+		Args:              usage.Arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root, err := readTree(cmd, args[0], true)
@@ -56,7 +57,7 @@ func newListCommand() *cobra.Command {
 		Short:             "List the members of a group, one per line",
 		Long:              "List the members of a group, one per line.\n\n" + staleHelp,
 		Example:           "  varve ls era5.zarr",
-		Args:              arguments("NODE"),
+		Args:              usage.Arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root, err := readTree(cmd, args[0], false)
@@ -259,19 +260,19 @@ func (b *branch) grow(cmd *cobra.Command, location string, g *zarr.Group, stale 
 			bad = errors.Join(bad, b.note(cmd, location, err))
 			continue
 		}
-		parent := place(at, path.Dir(m.Path))
+		parent := branchAt(at, path.Dir(m.Path))
 		parent.members = append(parent.members, twig{m.Name(), newBranch(m)})
 	}
 	return bad
 }
 
-// place returns the branch at a path, to add members to it. It creates groups on the way
+// branchAt returns the branch at a path, to add members to it. It creates groups on the way
 // that have no document.
-func place(at map[string]*branch, p string) *branch {
+func branchAt(at map[string]*branch, p string) *branch {
 	if b := at[p]; b != nil {
 		return b
 	}
-	parent, name := place(at, path.Dir(p)), path.Base(p)
+	parent, name := branchAt(at, path.Dir(p)), path.Base(p)
 	i := parent.index(name)
 	if i < 0 {
 		i = len(parent.members)

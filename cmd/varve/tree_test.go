@@ -64,7 +64,7 @@ func TestTreeBelowLeaves(t *testing.T) {
 		root.members = append(root.members, twig{name, newBranch(zarr.Member{Path: name, Kind: groupKind})})
 	}
 	for _, p := range []string{"c/x", "b/y", "a/z/deep", "none/w", "b/v"} {
-		parent := place(at, path.Dir(p))
+		parent := branchAt(at, path.Dir(p))
 		parent.members = append(parent.members, twig{path.Base(p), newBranch(zarr.Member{Path: p, Kind: arrayKind, Err: consolidation.ErrGone})})
 	}
 	var out bytes.Buffer

@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/rehearsal"
 )
@@ -39,7 +40,7 @@ If the last chunk of an axis is not full, it reaches beyond the extent. Appends 
 time. With --trim it is cut at the extent and written once; appends never touch it again.`,
 		Example: `  varve unlock era5.zarr/t2m --axis time
   varve unlock era5.zarr/t2m --trim`,
-		Args:              arguments("NODE"),
+		Args:              usage.Arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
 	opt := new(zarr.RectilinearOptions)
@@ -116,7 +117,7 @@ func printReaders(cmd *cobra.Command, arrays ...*unlocked) (err error) {
 
 // unlockArray unlocks one array.
 func unlockArray(cmd *cobra.Command, location string, a *zarr.Array, how *zarr.RectilinearOptions) (*unlocked, error) {
-	before := gridJSON(a.Grid())
+	before := facts.GridJSON(a.Grid())
 	err := a.MakeRectilinear(cmd.Context(), how)
 	// The library does not know the command that converts.
 	if errors.Is(err, zarr.ErrUnsupported) && a.Format() == 2 {
@@ -125,7 +126,7 @@ func unlockArray(cmd *cobra.Command, location string, a *zarr.Array, how *zarr.R
 	if err != nil {
 		return nil, err
 	}
-	after := gridJSON(a.Grid())
+	after := facts.GridJSON(a.Grid())
 	return &unlocked{location, !bytes.Equal(before, after), before, after, facts.ReadersOf(cmd.Context(), a), a.Grid()}, nil
 }
 

@@ -17,7 +17,10 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/place"
+	"varve.dev/zarr/cmd/varve/internal/planfile"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/rechunk"
@@ -46,7 +49,7 @@ fails, the others are vacuumed nevertheless.`,
 		Example: `  varve vacuum era5.zarr/t2m --dry-run
   varve vacuum era5.zarr/t2m --grace 1h --yes
   varve vacuum archive.vz --yes`,
-		Args:              arguments("NODE"),
+		Args:              usage.Arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
 	v := new(vacuuming)
@@ -77,7 +80,7 @@ func (v *vacuuming) run(cmd *cobra.Command, location string) error {
 	if v.dry {
 		how = store.ReadOnly
 	}
-	if f, err := manifestAt(cmd.Context(), location, how); err != nil {
+	if f, err := node.ManifestAt(cmd.Context(), location, how); err != nil {
 		return failure.On("vacuum", location, err)
 	} else if f != nil {
 		defer f.Close()
@@ -99,7 +102,7 @@ func (v *vacuuming) run(cmd *cobra.Command, location string) error {
 	if a, is := n.(*zarr.Array); is {
 		list = append(list, &cleaned{location: location, array: a})
 	} else {
-		failed = eachArray(cmd, location, n.(*zarr.Group).Unconsolidated(), access, func(at string, a *zarr.Array) error {
+		failed = node.EachArray(cmd, location, n.(*zarr.Group).Unconsolidated(), access, func(at string, a *zarr.Array) error {
 			list = append(list, &cleaned{location: at, array: a})
 			return nil
 		})
@@ -132,7 +135,7 @@ func (v *vacuuming) run(cmd *cobra.Command, location string) error {
 		if uploads > 0 {
 			what += fmt.Sprintf(", and aborts %s of crashed writers anywhere in this store", phrase.Plural(int64(uploads), "upload"))
 		}
-		if err := agreed(cmd, what); err != nil {
+		if err := place.Confirm(cmd, what); err != nil {
 			return errors.Join(failed, err)
 		}
 	}
@@ -202,7 +205,7 @@ func (v *vacuuming) clean(cmd *cobra.Command, c *cleaned) (err error) {
 // temporaryBefore lists the temporary files at and below a node. To open the node for
 // writing removes those of crashed writers.
 func temporaryBefore(cmd *cobra.Command, location string) (files []temporaryFact, err error) {
-	if isStored(strings.TrimPrefix(location, "file://")) {
+	if planfile.IsStored(strings.TrimPrefix(location, "file://")) {
 		return nil, nil // only local stores have any
 	}
 	n, err := zarr.Open(cmd.Context(), location, session.Reading(cmd))

@@ -22,6 +22,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/place"
+	"varve.dev/zarr/cmd/varve/internal/planfile"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/internal/job"
@@ -69,7 +71,7 @@ first axis. Without either, files add different arrays.`,
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "write nothing, and print the arrays that would result")
 	c.Flags().IntVar(&f.records, "record-size", 0, "put `N` references into each Parquet file; the default is 10,000")
 	c.Flags().IntVar(&f.atOnce, "concurrency", 0, "scan `N` files at once; the default is 16")
-	planFlag(c, &f.planTo)
+	planfile.Flag(c, &f.planTo)
 	c.Args = func(cmd *cobra.Command, args []string) error { return f.check(args) }
 	c.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) }
 	return c
@@ -323,11 +325,11 @@ func (f *virtualizeFlags) plan(cmd *cobra.Command, files []string) error {
 		Without: f.without, Compare: f.compare, Concurrency: f.atOnce,
 	}
 	for _, file := range files {
-		r.Files = append(r.Files, planLocation(cmd, file))
+		r.Files = append(r.Files, planfile.Location(cmd, file))
 	}
 	head := dryrun.Head{Operation: "virtualize", Node: f.out, Target: &f.out, Strategy: "copy-publish", Guarantee: "atomic"}
 	head.Stages = []dryrun.Stage{{Name: "scan", Tasks: int64(len(files))}, {Name: "publish", Tasks: 1}}
-	return writeShared(cmd, f.planTo, head, dryrun.Counts{}, r)
+	return planfile.Write(cmd, f.planTo, head, dryrun.Counts{}, r)
 }
 
 // collect scans the files.
@@ -477,7 +479,7 @@ func (f *virtualizeFlags) checkItself(files []string) error {
 		return nil
 	}
 	for _, file := range files {
-		if within(f.out, file) || isAtOrBelow(f.out, file) {
+		if place.Within(f.out, file) || place.IsAtOrBelow(f.out, file) {
 			return failure.BadArgument("%s is the manifest to which files are added, or lies in it: leave it out", file)
 		}
 	}
@@ -637,7 +639,7 @@ func (r *virtualized) printLeft(w *bufio.Writer) {
 	}
 	shown := map[string]int{}
 	for i, x := range r.Left {
-		if lines == shownPaths {
+		if lines == session.MostShown {
 			more := int64(0)
 			for _, x := range r.Left[i:] {
 				if more += x.More; shown[x.Path] < shownAlike { // else a line has counted it

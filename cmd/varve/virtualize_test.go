@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/place"
 	"varve.dev/zarr/internal/test/filetest"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
@@ -279,7 +281,7 @@ func TestVacuumAsksFirst(t *testing.T) {
 		return names
 	}
 	before := values()
-	f := &manifestFolder{&ahead{home.(filetest.Store)}, must1(store.ParsePath("e.vz"))}
+	f := &node.ManifestFolder{Store: &ahead{home.(filetest.Store)}, Path: must1(store.ParsePath("e.vz"))}
 	for _, yes := range []bool{false, true} {
 		cmd, out := newVacuumCommand(), new(strings.Builder)
 		cmd.SetContext(t.Context())
@@ -613,7 +615,7 @@ func TestVirtualizeItself(t *testing.T) {
 	for location, want := range map[string]bool{
 		"s3://b/a/e.vz": true, "s3://b/a/./e.vz/t2m": true, "s3://b/a//e.vz?endpoint=x": true, "s3://b/a/e.vz2": false, "gs://b/a/e.vz": false, "b/a/e.vz": false,
 	} {
-		if isAtOrBelow("s3://b/a/e.vz", location) != want {
+		if place.IsAtOrBelow("s3://b/a/e.vz", location) != want {
 			t.Errorf("%s: want %v", location, want)
 		}
 	}

@@ -18,9 +18,11 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/place"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/selection"
@@ -39,7 +41,7 @@ meaning than they have here, or its axes have other names or coordinates than th
 Values from a pipe are buffered until the last one has arrived.`,
 		Example: `  varve write era5.zarr/t2m --select 0:24 day.npy
   varve write era5.zarr/mask --select ...,0 --value 1`,
-		Args:              arguments("NODE", "[FILE]"),
+		Args:              usage.Arguments("NODE", "[FILE]"),
 		ValidArgsFunction: node.Complete,
 	}
 	sel := source.SelectionFlag(c)
@@ -84,11 +86,11 @@ func fill(cmd *cobra.Command, location, sel, value string, agreedTo bool) error 
 		if err := rehearseFill(cmd, location, elem); err != nil {
 			return err
 		}
-		if err := agreed(cmd, fmt.Sprintf("replaces all stored values of %s, %s (--select names fewer)", location, phrase.Plural(n, "element"))); err != nil {
+		if err := place.Confirm(cmd, fmt.Sprintf("replaces all stored values of %s, %s (--select names fewer)", location, phrase.Plural(n, "element"))); err != nil {
 			return err
 		}
 	}
-	noteReading(cmd, location, e.Type, "--value", value)
+	input.NoteReading(cmd, location, e.Type, "--value", value)
 	if err := fillAll(cmd.Context(), a, to.Selection(), elem); err != nil {
 		return err
 	}

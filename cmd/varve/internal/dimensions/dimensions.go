@@ -132,9 +132,3 @@ func Note(cmd *cobra.Command, location string, a *zarr.Array) {
 		}
 	}
 }
-
-// Length is the intended length of a dimension.
-type Length struct {
-	Name   string
-	Length int64
-}

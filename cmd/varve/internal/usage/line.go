@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package usage
 
 import (
 	"context"
@@ -21,8 +21,8 @@ import (
 // lineKey is the key of the command line in a context.
 type lineKey struct{}
 
-// withLine returns a context that holds the words of the command line.
-func withLine(ctx context.Context, line []string) context.Context {
+// WithLine returns a context that holds the words of the command line.
+func WithLine(ctx context.Context, line []string) context.Context {
 	return context.WithValue(ctx, lineKey{}, line)
 }
 
@@ -38,9 +38,9 @@ func lineOf(cmd *cobra.Command) []string {
 // negativeNumber matches a negative number, which cannot be a flag.
 var negativeNumber = regexp.MustCompile(`^-(\.?[0-9]|Infinity$)`)
 
-// numberLast moves the number of attrs NODE set KEY -5 to the end of the command line,
+// NumberLast moves the number of attrs NODE set KEY -5 to the end of the command line,
 // after --. Otherwise it would be parsed as flags. It does not change any other line.
-func numberLast(line []string) []string {
+func NumberLast(line []string) []string {
 	line = takenNumber(line)
 	if !slices.Contains(line, "attrs") || slices.Contains(line, "--") {
 		return line
@@ -116,9 +116,9 @@ func (s *single) Set(text string) error {
 	return nil
 }
 
-// onlyOnce makes all commands refuse a second value for the flags in singleFlags. It must
+// OnlyOnce makes all commands refuse a second value for the flags in singleFlags. It must
 // not be used for completion, which parses the flags of a line several times.
-func onlyOnce(root *cobra.Command) {
+func OnlyOnce(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if slices.Contains(singleFlags, f.Name) && f.Value.Type() == "string" {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package cost
 
 import (
 	"encoding/json"
@@ -13,28 +13,28 @@ import (
 	"varve.dev/zarr/rechunk"
 )
 
-// prices are what requests and bytes cost, as the file of --prices has it.
-type prices struct {
+// Prices are what requests and bytes cost, as the file of --prices has it.
+type Prices struct {
 	Currency string             `json:"currency"`
 	Requests map[string]float64 `json:"per_1000_requests"`
 	Read     float64            `json:"per_gib_read"`
 }
 
-// cost is what a plan costs.
-type cost struct {
+// Cost is what a plan costs.
+type Cost struct {
 	Currency string  `json:"currency"`
 	Requests float64 `json:"requests"`
 	Read     float64 `json:"read"`
 	Total    float64 `json:"total"`
 }
 
-// pricesFlag adds the flag --prices.
-func pricesFlag(c *cobra.Command, file *string) {
+// PricesFlag adds the flag --prices.
+func PricesFlag(c *cobra.Command, file *string) {
 	c.Flags().StringVar(file, "prices", "", "say what the plan costs, given a `FILE` of prices")
 }
 
-// readPrices reads the file of --prices, if it is given.
-func readPrices(cmd *cobra.Command, file string) (*prices, error) {
+// ReadPrices reads the file of --prices, if it is given.
+func ReadPrices(cmd *cobra.Command, file string) (*Prices, error) {
 	if file == "" {
 		return nil, nil
 	}
@@ -42,11 +42,11 @@ func readPrices(cmd *cobra.Command, file string) (*prices, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := new(prices)
+	p := new(Prices)
 	if err := json.Unmarshal(raw, p); err != nil {
 		return nil, failure.BadArgument("--prices %s: %w", file, err)
 	}
-	known := requestsOf(rechunk.Requests{})
+	known := RequestsOf(rechunk.Requests{})
 	for kind, price := range p.Requests {
 		if _, ok := known[kind]; !ok || price < 0 {
 			return nil, failure.BadArgument("--prices %s: per_1000_requests has %q: %g; the kinds are get, head, put, copy and list", file, kind, price)
@@ -55,20 +55,20 @@ func readPrices(cmd *cobra.Command, file string) (*prices, error) {
 	return p, nil
 }
 
-// of returns what a plan costs.
-func (p *prices) of(plan *rechunk.Plan) *cost {
+// Of returns what a plan costs.
+func (p *Prices) Of(plan *rechunk.Plan) *Cost {
 	if p == nil {
 		return nil
 	}
-	return p.cost(requestsOf(plan.Requests), plan.BytesRead)
+	return p.Cost(RequestsOf(plan.Requests), plan.BytesRead)
 }
 
-// cost returns what requests and reading bytes cost, or nil if p is nil.
-func (p *prices) cost(requests map[string]int64, read int64) *cost {
+// Cost returns what requests and reading bytes cost, or nil if p is nil.
+func (p *Prices) Cost(requests map[string]int64, read int64) *Cost {
 	if p == nil {
 		return nil
 	}
-	c := &cost{Currency: p.Currency, Read: p.Read * float64(read) / (1 << 30)}
+	c := &Cost{Currency: p.Currency, Read: p.Read * float64(read) / (1 << 30)}
 	for kind, n := range requests {
 		c.Requests += p.Requests[kind] * float64(n) / 1000
 	}
@@ -76,13 +76,13 @@ func (p *prices) cost(requests map[string]int64, read int64) *cost {
 	return c
 }
 
-// requestsOf returns requests by the names of their kinds.
-func requestsOf(r rechunk.Requests) map[string]int64 {
+// RequestsOf returns requests by the names of their kinds.
+func RequestsOf(r rechunk.Requests) map[string]int64 {
 	return map[string]int64{"get": r.Get, "head": r.Head, "put": r.Put, "copy": r.Copy, "list": r.List}
 }
 
-// print prints what the plan of an array costs.
-func (c *cost) print(cmd *cobra.Command) error {
+// Print prints what the plan of an array costs.
+func (c *Cost) Print(cmd *cobra.Command) error {
 	if c == nil || session.WantsJSON(cmd) {
 		return nil
 	}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package usage checks the arguments and flags of a command line, and says what a mistake in
+// them may mean.
+package usage
 
 import (
 	"fmt"
@@ -8,19 +10,16 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
-	"varve.dev/zarr/cmd/varve/internal/failure"
-	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/selection"
 )
 
-// flagMeant returns a hint in parentheses if surplus arguments look like the value of a
+// FlagMeant returns a hint in parentheses if surplus arguments look like the value of a
 // flag, such as a selection or a shape without its flag, and "" otherwise. The command
 // takes only the first most arguments.
-func flagMeant(cmd *cobra.Command, args []string, most int) string {
+func FlagMeant(cmd *cobra.Command, args []string, most int) string {
 	isList := func(text string) bool {
 		_, err := argument.ParseIntegers(strings.Trim(text, "[]()"))
 		return err == nil && text != ""
@@ -50,12 +49,12 @@ func flagMeant(cmd *cobra.Command, args []string, most int) string {
 	return ""
 }
 
-// arguments returns a check of the number of arguments. Names in brackets are optional.
+// Arguments returns a check of the number of arguments. Names in brackets are optional.
 // An empty argument is an error, except for KEY and JSON.
-func arguments(names ...string) cobra.PositionalArgs {
+func Arguments(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > len(names) {
-			return fmt.Errorf("unexpected argument %q%s", session.WithoutSecrets(args[len(names)]), flagMeant(cmd, args, len(names)))
+			return fmt.Errorf("unexpected argument %q%s", session.WithoutSecrets(args[len(names)]), FlagMeant(cmd, args, len(names)))
 		}
 		if len(args) < len(names) && !strings.HasPrefix(names[len(args)], "[") {
 			return fmt.Errorf("%s is missing", names[len(args)])
@@ -67,35 +66,4 @@ func arguments(names ...string) cobra.PositionalArgs {
 		}
 		return nil
 	}
-}
-
-// eachArray calls do with the arrays at any depth below a group, and their locations. It
-// leaves out symbolic links, because an array is changed under its own name.
-func eachArray(cmd *cobra.Command, location string, g *zarr.Group, access *zarr.Options, do func(at string, a *zarr.Array) error) error {
-	for m, err := range g.Members(cmd.Context(), true) {
-		if err == nil {
-			err = m.Err
-		}
-		if err != nil {
-			return err
-		}
-		if _, ok := m.Node.(*zarr.Array); !ok {
-			continue
-		}
-		if other, err := node.IsOther(cmd, location, g, m.Path, true); other || err != nil {
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		at := node.Clean(location) + "/" + m.Path
-		a, err := g.At(m.Path).OpenArray(cmd.Context(), access)
-		if err != nil {
-			return err
-		}
-		if err := do(at, a); err != nil {
-			return failure.On(cmd.Name(), at, err)
-		}
-	}
-	return nil
 }

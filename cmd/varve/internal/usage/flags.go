@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package usage
 
 import (
 	"cmp"
@@ -19,9 +19,9 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 )
 
-// flagError returns a plain message, with a hint if possible, for an error that package
+// FlagError returns a plain message, with a hint if possible, for an error that package
 // pflag reports.
-func flagError(cmd *cobra.Command, err error) error {
+func FlagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
 		var known []string

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package place
 
 import (
 	"context"
@@ -14,10 +14,10 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// mayReplace asks before --overwrite replaces a group with members, or an array by
+// ConfirmReplacement asks before --overwrite replaces a group with members, or an array by
 // something else than an array. It does not ask about other nodes. Before it asks, it
 // calls try, which changes nothing and returns an error if the command would fail.
-func mayReplace(cmd *cobra.Command, location string, byArray bool, try func() error) error {
+func ConfirmReplacement(cmd *cobra.Command, location string, byArray bool, try func() error) error {
 	isArray, members, err := existing(cmd.Context(), location)
 	what := ""
 	switch {
@@ -33,7 +33,7 @@ func mayReplace(cmd *cobra.Command, location string, byArray bool, try func() er
 	if err := try(); err != nil {
 		return err
 	}
-	return agreed(cmd, what)
+	return Confirm(cmd, what)
 }
 
 // existing reports whether the node at a location is an array. For a group it returns the

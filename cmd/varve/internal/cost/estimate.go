@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package cost
 
 import (
 	"encoding/json"
@@ -16,20 +16,21 @@ import (
 	"varve.dev/zarr/rechunk"
 )
 
-// expected has the flags that ask how long a plan takes.
-type expected struct {
+// Expected has the flags that ask how long a plan takes.
+type Expected struct {
 	workers  int
 	from     string          // the file of --measured
 	measured *trial.Measured // nil if nothing is asked
 }
 
-func (e *expected) flags(c *cobra.Command) {
+// Flags TODO-DOC.
+func (e *Expected) Flags(c *cobra.Command) {
 	c.Flags().StringVar(&e.from, "measured", "", "say how long the plan takes, given a `FILE` of varve bench")
 	c.Flags().IntVar(&e.workers, "workers", 1, "with --measured, `N` machines such as the measured one share the tasks")
 }
 
-// read reads the file of --measured, if it is given.
-func (e *expected) read(cmd *cobra.Command) error {
+// Read reads the file of --measured, if it is given.
+func (e *Expected) Read(cmd *cobra.Command) error {
 	switch {
 	case e.from == "" && cmd.Flags().Changed("workers"):
 		return failure.BadUsage("--workers needs --measured: varve bench --json measures how fast a machine is")
@@ -53,9 +54,9 @@ func (e *expected) read(cmd *cobra.Command) error {
 	return nil
 }
 
-// estimate is how long the tasks of a plan take. The seconds of its parts are those of
+// Estimate is how long the tasks of a plan take. The seconds of its parts are those of
 // all workers together.
-type estimate struct {
+type Estimate struct {
 	Workers int     `json:"workers"`
 	Seconds float64 `json:"seconds"`
 	Read    float64 `json:"seconds_read"`   // reading and decoding
@@ -63,14 +64,14 @@ type estimate struct {
 	Copy    float64 `json:"seconds_copy"`   // encoded chunks and scratch, at the rate of raw reads
 }
 
-// of returns how long a plan takes, or nil if nobody asked. Workers are taken to be busy
+// Of returns how long a plan takes, or nil if nobody asked. Workers are taken to be busy
 // all the time and not to slow each other down. Scratch is written and read.
-func (e *expected) of(plan *rechunk.Plan) *estimate {
+func (e *Expected) Of(plan *rechunk.Plan) *Estimate {
 	m := e.measured
 	if m == nil {
 		return nil
 	}
-	t := &estimate{Workers: e.workers}
+	t := &Estimate{Workers: e.workers}
 	t.Read = float64(plan.BytesDecoded) / m.Rounds[len(m.Rounds)-1].Rate
 	if m.Encoding != nil && m.Encoding.Rate > 0 {
 		t.Encode = float64(plan.BytesEncoded) / m.Encoding.Rate
@@ -85,35 +86,35 @@ func (e *expected) of(plan *rechunk.Plan) *estimate {
 	return t
 }
 
-// print prints how long a plan takes.
-func (t *estimate) print(cmd *cobra.Command) error {
+// Print prints how long a plan takes.
+func (t *Estimate) Print(cmd *cobra.Command) error {
 	if t == nil || session.WantsJSON(cmd) {
 		return nil
 	}
 	_, err := fmt.Fprintf(cmd.OutOrStdout(), "  time: at least %s with %d busy workers like the measured one (%s of reading and decoding, %s of encoding, %s of copying)\n",
-		secondsText(t.Seconds), t.Workers, secondsText(t.Read), secondsText(t.Encode), secondsText(t.Copy))
+		phrase.Seconds(t.Seconds), t.Workers, phrase.Seconds(t.Read), phrase.Seconds(t.Encode), phrase.Seconds(t.Copy))
 	return err
 }
 
-// spaceOf adds the space that several plans take in one store.
-func spaceOf(plans ...*rechunk.Plan) (all rechunk.Space) {
+// SpaceOf adds the space that several plans take in one store.
+func SpaceOf(plans ...*rechunk.Plan) (all rechunk.Space) {
 	for _, p := range plans {
 		all.Least, all.Likely, all.Free = all.Least+p.Space.Least, all.Likely+p.Space.Likely, p.Space.Free
 	}
 	return all
 }
 
-// warnOfSpace tells if a store has probably too little room. The library refuses what
+// WarnOfSpace tells if a store has probably too little room. The library refuses what
 // certainly does not fit.
-func warnOfSpace(cmd *cobra.Command, location string, s rechunk.Space) {
+func WarnOfSpace(cmd *cobra.Command, location string, s rechunk.Space) {
 	if s.Free < 0 || s.Likely <= s.Free {
 		return
 	}
 	session.Note(cmd, location, fmt.Sprintf("about %s are needed, and only %s are free: varve vacuum may free some", phrase.Bytes(s.Likely), phrase.Bytes(s.Free)))
 }
 
-// printSpace prints what a plan takes.
-func printSpace(w io.Writer, s rechunk.Space) (err error) {
+// PrintSpace prints what a plan takes.
+func PrintSpace(w io.Writer, s rechunk.Space) (err error) {
 	switch {
 	case s.Free >= 0:
 		_, err = fmt.Fprintf(w, "  about %s to store, %s free\n", phrase.Bytes(s.Likely), phrase.Bytes(s.Free))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package planfile
 
 import (
 	"net/url"
@@ -14,10 +14,10 @@ import (
 	"varve.dev/zarr/internal/driver"
 )
 
-// absolute returns a location that does not depend on the working directory.
-func absolute(location string) string {
+// Absolute returns a location that does not depend on the working directory.
+func Absolute(location string) string {
 	if path, is := strings.CutPrefix(location, "file://"); is {
-		return "file://" + absolute(path)
+		return "file://" + Absolute(path)
 	}
 	if strings.Contains(location, "://") || location == "" || location == "-" {
 		return location
@@ -45,11 +45,11 @@ func isSecret(name string, values []string) bool {
 	})
 }
 
-// planLocation returns a location as a plan has it: absolute, and with the options that
+// Location returns a location as a plan has it: absolute, and with the options that
 // processes on other machines need, such as endpoint and profile. Credentials are left
 // out, which a note says.
-func planLocation(cmd *cobra.Command, location string) string {
-	if location = absolute(location); !strings.Contains(location, "://") || strings.HasPrefix(location, "file://") {
+func Location(cmd *cobra.Command, location string) string {
+	if location = Absolute(location); !strings.Contains(location, "://") || strings.HasPrefix(location, "file://") {
 		return location
 	}
 	whole := driver.Reveal(cmd.Context(), location)
@@ -82,14 +82,4 @@ func noteSecrets(cmd *cobra.Command, location string, dropped bool) {
 	if dropped {
 		session.Note(cmd, location, "the plan has no credentials: give them to the processes that execute it, by their environment or a profile")
 	}
-}
-
-// withoutOptions returns a location of a plan without its options, to be displayed or
-// extended.
-func withoutOptions(location string) string {
-	if !strings.Contains(location, "://") || strings.HasPrefix(location, "file://") {
-		return location
-	}
-	location, _, _ = strings.Cut(location, "?")
-	return location
 }
