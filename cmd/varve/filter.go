@@ -130,7 +130,7 @@ func columnMeant(cmd *cobra.Command, from string, err error) error {
 		return err
 	}
 	const quotes = "write text in quotes"
-	return &reworded{err, quotes, quotes + node.Neighbour(cmd.Context(), node.Clean(from)+"/"+name.Name)}
+	return failure.Reword(err, quotes, quotes+node.Neighbour(cmd.Context(), node.Clean(from)+"/"+name.Name))
 }
 
 // request returns which rows are kept.

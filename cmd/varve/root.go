@@ -15,10 +15,12 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/growing"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/rechunking"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/cmd/varve/internal/usage"
@@ -84,9 +86,9 @@ https://example.org/era5.zarr. varve help terms explains the words used here; va
 	for _, c := range []*cobra.Command{
 		newInfoCommand(), newTreeCommand(), newListCommand(), newGridCommand(), newDemoCommand(),
 		session.WithStats(newCatCommand()), session.WithStats(newExportCommand()),
-		newPlanCommand(), session.WithStats(dryrun.Flag(newCreateCommand())), session.WithStats(dryrun.Flag(newWriteCommand())), session.WithStats(dryrun.Flag(newAppendCommand())),
-		session.WithStats(dryrun.Flag(newResizeCommand())), session.WithStats(dryrun.Flag(newUnlockCommand())), dryrun.Flag(newAttributesCommand()), dryrun.Flag(newRemoveCommand()), newReservationsCommand(),
-		session.WithStats(newCopyCommand()), session.WithStats(newConvertCommand()), session.WithStats(newConsolidateCommand()), session.WithStats(newCompactCommand()), session.WithStats(newRegularizeCommand()), session.WithStats(newRechunkCommand()), session.WithStats(newDropCommand()), session.WithStats(newInsertCommand()), session.WithStats(dryrun.Flag(newStitchCommand())), session.WithStats(newVacuumCommand()), dryrun.Flag(newRevertCommand()), session.WithStats(newRunCommand()), session.WithStats(newFilterCommand()), session.WithStats(newPyramidCommand()),
+		newPlanCommand(), session.WithStats(dryrun.Flag(newCreateCommand())), session.WithStats(dryrun.Flag(newWriteCommand())), session.WithStats(dryrun.Flag(growing.NewAppend())),
+		session.WithStats(dryrun.Flag(growing.NewResize())), session.WithStats(dryrun.Flag(newUnlockCommand())), dryrun.Flag(newAttributesCommand()), dryrun.Flag(newRemoveCommand()), growing.NewReservations(),
+		session.WithStats(newCopyCommand()), session.WithStats(newConvertCommand()), session.WithStats(newConsolidateCommand()), session.WithStats(rechunking.NewCompact()), session.WithStats(rechunking.NewRegularize()), session.WithStats(rechunking.NewRechunk()), session.WithStats(growing.NewDrop()), session.WithStats(growing.NewInsert()), session.WithStats(dryrun.Flag(growing.NewStitch())), session.WithStats(newVacuumCommand()), dryrun.Flag(newRevertCommand()), session.WithStats(newRunCommand()), session.WithStats(newFilterCommand()), session.WithStats(newPyramidCommand()),
 		session.WithStats(newVirtualizeCommand()), session.WithStats(newMaterializeCommand()),
 		session.WithStats(newCheckCommand()), session.WithStats(newEqualCommand()), session.WithStats(newDiffCommand()), newBenchCommand(), newDoctorCommand(), newConformanceCommand(), newManCommand(), newVersionCommand(),
 	} {

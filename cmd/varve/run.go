@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/rechunking"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/job"
@@ -105,7 +106,7 @@ func (r *running) run(cmd *cobra.Command, file string) error {
 	if err != nil {
 		return err
 	}
-	plan, f, err := readPlan(cmd, file)
+	plan, f, err := rechunking.ReadPlan(cmd, file)
 	switch {
 	case err != nil:
 		return err
@@ -119,9 +120,9 @@ func (r *running) run(cmd *cobra.Command, file string) error {
 	defer cost.LimitHeap(plan.PeakMemory())()
 	opt := r.workerOptions(cmd, f)
 	if f != nil && r.take == 0 && !r.status {
-		lines := newStageLines(cmd)
-		defer lines.end()
-		opt.Progress = lines.reach
+		lines := rechunking.NewStageLines(cmd)
+		defer lines.End()
+		opt.Progress = lines.Reach
 	}
 	w, err := job.NewWorker(plan, opt)
 	if err != nil {
@@ -192,7 +193,7 @@ func (r *running) part() (job.Task, error) {
 }
 
 // workerOptions returns the options of a worker. f is nil unless it rechunks arrays.
-func (r *running) workerOptions(cmd *cobra.Command, f *planFile) *job.Options {
+func (r *running) workerOptions(cmd *cobra.Command, f *rechunking.PlanFile) *job.Options {
 	opt := &job.Options{
 		Access: *session.Writing(cmd), TakeOver: r.ended, SingleWriter: r.singleWriter, Exact: r.exact,
 		Note: func(node, text string) { session.Note(cmd, node, text) },
@@ -200,18 +201,18 @@ func (r *running) workerOptions(cmd *cobra.Command, f *planFile) *job.Options {
 	opt.Access.RequireChunks = session.Reading(cmd).RequireChunks
 	if f != nil {
 		opt.Load = func(ctx context.Context, w *job.Work, a *zarr.Array, i rechunk.Insertion) (rechunk.Insertion, io.Closer, error) {
-			var in inputs
+			var in rechunking.Inputs
 			if err := json.Unmarshal(w.Inputs, &in); err != nil {
 				return i, nil, err
 			}
-			return in.load(cmd, a, i, w.Memory)
+			return in.Load(cmd, a, i, w.Memory)
 		}
 	}
 	return opt
 }
 
 // runTask executes one task.
-func (r *running) runTask(cmd *cobra.Command, w *job.Worker, f *planFile, t job.Task) error {
+func (r *running) runTask(cmd *cobra.Command, w *job.Worker, f *rechunking.PlanFile, t job.Task) error {
 	record, err := w.Do(cmd.Context(), t)
 	if err != nil {
 		return err
@@ -223,7 +224,7 @@ func (r *running) runTask(cmd *cobra.Command, w *job.Worker, f *planFile, t job.
 }
 
 // finish publishes, or does all that is left.
-func (r *running) finish(cmd *cobra.Command, w *job.Worker, plan *job.Plan, f *planFile) error {
+func (r *running) finish(cmd *cobra.Command, w *job.Worker, plan *job.Plan, f *rechunking.PlanFile) error {
 	var status *job.Status
 	do, err := w.Run, error(nil)
 	if r.publish {
@@ -260,13 +261,13 @@ func (r *running) finish(cmd *cobra.Command, w *job.Worker, plan *job.Plan, f *p
 
 // printAll prints what was done for each array and, with --json, what the tasks have
 // taken, if that is known.
-func (r *running) printAll(cmd *cobra.Command, f *planFile, reports []*rechunk.Report, status *job.Status) error {
-	list := []*rechunked{}
+func (r *running) printAll(cmd *cobra.Command, f *rechunking.PlanFile, reports []*rechunk.Report, status *job.Status) error {
+	list := []*rechunking.Rechunked{}
 	for i, report := range reports {
 		if report == nil {
 			continue
 		}
-		done := f.Arrays[i].done(report)
+		done := f.Arrays[i].Done(report)
 		list = append(list, done)
 		if err := r.print(cmd, done); err != nil {
 			return err
@@ -276,7 +277,7 @@ func (r *running) printAll(cmd *cobra.Command, f *planFile, reports []*rechunk.R
 }
 
 // printList prints all results, with --json.
-func (r *running) printList(cmd *cobra.Command, list []*rechunked, status *job.Status) error {
+func (r *running) printList(cmd *cobra.Command, list []*rechunking.Rechunked, status *job.Status) error {
 	if !session.WantsJSON(cmd) {
 		return nil
 	}
@@ -288,7 +289,7 @@ func (r *running) printList(cmd *cobra.Command, list []*rechunked, status *job.S
 }
 
 // print prints the result for an array, without --json.
-func (r *running) print(cmd *cobra.Command, d *rechunked) error {
+func (r *running) print(cmd *cobra.Command, d *rechunking.Rechunked) error {
 	if session.WantsJSON(cmd) {
 		return nil
 	}
@@ -298,8 +299,8 @@ func (r *running) print(cmd *cobra.Command, d *rechunked) error {
 		return err
 	}
 	scratch, ending := "", ""
-	if d.scratch > 0 {
-		scratch = phrase.Plural(d.scratch, "scratch object") + ", "
+	if d.Objects > 0 {
+		scratch = phrase.Plural(d.Objects, "scratch object") + ", "
 	}
 	if !d.Changed {
 		ending = "  (not published yet)"
@@ -313,54 +314,8 @@ func (r *running) print(cmd *cobra.Command, d *rechunked) error {
 	return err
 }
 
-// load opens the files of an insertion, and completes it.
-func (i *inputs) load(cmd *cobra.Command, a *zarr.Array, r rechunk.Insertion, memory int64) (rechunk.Insertion, *inserted, error) {
-	files, err := i.names()
-	if err != nil {
-		return r, new(inserted), err
-	}
-	in, err := openInserted(cmd, files, i.Format, a, r.Axis)
-	if err != nil {
-		return r, in, err
-	}
-	in.give(&r)
-	if !i.hashed() {
-		return r, in, nil
-	}
-	hashed := r
-	hashed.Identity = ""
-	now, err := rechunk.NewPlan(cmd.Context(), a, hashed, &rechunk.Options{Memory: memory})
-	if err == nil && now.Request.(rechunk.Insertion).Identity != r.Identity {
-		err = failure.OfKind(zarr.ErrConflict, "the arrays that are inserted have other elements than when the plan was made: make the plan again")
-	}
-	return r, in, err
-}
-
-// load completes an insertion. Close the result also after an error.
-func (p *planned) load(cmd *cobra.Command, a *zarr.Array) (in *inserted, err error) {
-	r, is := p.request.(rechunk.Insertion)
-	if !is {
-		return new(inserted), nil
-	}
-	p.request, in, err = insertion(p.Inputs.load(cmd, a, r, p.Memory))
-	return in, err
-}
-
-// insertion returns an insertion as a request.
-func insertion(r rechunk.Insertion, in *inserted, err error) (rechunk.Request, *inserted, error) {
-	return r, in, err
-}
-
-// done returns the result of a plan that is executed.
-func (p *planned) done(report *rechunk.Report) *rechunked {
-	d := p.rechunked
-	d.DryRun = false
-	d.replaceCounts(report)
-	return &d
-}
-
 // runTogether executes a plan whose arrays change in one transaction.
-func (r *running) runTogether(cmd *cobra.Command, plan *job.Plan, f *planFile) (err error) {
+func (r *running) runTogether(cmd *cobra.Command, plan *job.Plan, f *rechunking.PlanFile) (err error) {
 	ctx, access := cmd.Context(), session.Writing(cmd)
 	access.SingleWriter = r.singleWriter
 	group, err := zarr.OpenGroup(ctx, plan.Group, access)
@@ -369,7 +324,7 @@ func (r *running) runTogether(cmd *cobra.Command, plan *job.Plan, f *planFile) (
 	}
 	defer group.Close()
 	var parts []rechunk.Part
-	var open []*inserted
+	var open []*rechunking.Inserted
 	defer func() {
 		for _, in := range open {
 			err = errors.Join(err, in.Close())
@@ -377,11 +332,11 @@ func (r *running) runTogether(cmd *cobra.Command, plan *job.Plan, f *planFile) (
 	}()
 	memory := int64(0)
 	for i, p := range f.Arrays {
-		a, err := group.At(p.member(plan.Group)).OpenArray(ctx, access)
+		a, err := group.At(p.Member(plan.Group)).OpenArray(ctx, access)
 		if err != nil {
 			return err
 		}
-		files, err := p.load(cmd, a)
+		files, err := p.Load(cmd, a)
 		open = append(open, files)
 		if err == nil {
 			err = plan.Arrays[i].NoteChanges(ctx, a, nil, r.workerOptions(cmd, f))
@@ -390,18 +345,18 @@ func (r *running) runTogether(cmd *cobra.Command, plan *job.Plan, f *planFile) (
 			return failure.On("run", p.Node, err)
 		}
 		memory = max(memory, p.Memory)
-		parts = append(parts, rechunk.Part{Array: a, Request: p.request, Alone: plan.Alone})
+		parts = append(parts, rechunk.Part{Array: a, Request: p.Wanted, Alone: plan.Alone})
 	}
 	defer cost.LimitHeap(memory)()
-	lines := newStageLines(cmd)
-	defer lines.end()
-	reports, err := rechunk.DoAll(ctx, parts, &rechunk.Options{Memory: memory, TakeOver: r.singleWriter, Progress: lines.reach})
+	lines := rechunking.NewStageLines(cmd)
+	defer lines.End()
+	reports, err := rechunk.DoAll(ctx, parts, &rechunk.Options{Memory: memory, TakeOver: r.singleWriter, Progress: lines.Reach})
 	if err != nil {
 		return err
 	}
-	var list []*rechunked
+	var list []*rechunking.Rechunked
 	for i, p := range f.Arrays {
-		list = append(list, p.done(reports[i]))
+		list = append(list, p.Done(reports[i]))
 		if err := r.print(cmd, list[i]); err != nil {
 			return err
 		}

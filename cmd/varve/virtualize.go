@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/input"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/place"
 	"varve.dev/zarr/cmd/varve/internal/planfile"
@@ -175,7 +176,7 @@ func (f *virtualizeFlags) run(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	for _, file := range files {
-		if err := checkFolder(file); err != nil {
+		if err := node.CheckFolder(file); err != nil {
 			return failure.On("virtualize", f.out, err)
 		}
 	}

@@ -23,7 +23,7 @@ type Expected struct {
 	measured *trial.Measured // nil if nothing is asked
 }
 
-// Flags TODO-DOC.
+// Flags adds the flags --measured and --workers.
 func (e *Expected) Flags(c *cobra.Command) {
 	c.Flags().StringVar(&e.from, "measured", "", "say how long the plan takes, given a `FILE` of varve bench")
 	c.Flags().IntVar(&e.workers, "workers", 1, "with --measured, `N` machines such as the measured one share the tasks")

@@ -5,6 +5,7 @@ package failure
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/strictjson"
@@ -33,3 +34,16 @@ func InOperation(command string, err error) error {
 // IsDamage reports whether the only error of a sync is that documents of SRC cannot be
 // read. Everything else is done then.
 func IsDamage(err error) bool { return errors.As(err, new(*transfer.DamageError)) }
+
+// Reword returns an error with another hint in place of one of the library.
+func Reword(err error, hint, own string) error { return &rewordedError{err, hint, own} }
+
+// rewordedError is an error with another hint.
+type rewordedError struct {
+	err       error
+	hint, own string
+}
+
+func (r *rewordedError) Unwrap() error { return r.err }
+
+func (r *rewordedError) Error() string { return strings.Replace(r.err.Error(), r.hint, r.own, 1) }

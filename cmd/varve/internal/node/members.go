@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 )
 
 // EachArray calls do with the arrays at any depth below a group, and their locations. It
@@ -47,4 +48,12 @@ func IsGroup(cmd *cobra.Command, location string) (bool, error) {
 	}
 	_, is := n.(*zarr.Group)
 	return is, n.Close()
+}
+
+// CheckFolder returns an error for a folder of files, which is no node.
+func CheckFolder(source string) error {
+	if pattern, is := PlainFolder(source); is {
+		return failure.NotFound("%s is a folder without a Zarr node: for the files in it, give %s", phrase.Word(source), phrase.Word(pattern))
+	}
+	return nil
 }

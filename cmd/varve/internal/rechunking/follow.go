@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package rechunking
 
 import (
 	"cmp"
@@ -19,15 +19,15 @@ func (r *rechunking) checkFollow(args []string) error {
 		return nil
 	case len(args) < 2:
 		return failure.BadUsage("--follow needs DST, the array that is kept in step")
-	case r.planTo != "":
+	case r.PlanTo != "":
 		return failure.BadUsage("--follow and --plan exclude each other: repeat the command in place of varve run")
 	}
 	return nil
 }
 
 // keepUp makes the array that follows, or brings it up to date.
-func (r *gridChange) keepUp(cmd *cobra.Command, location string, a *zarr.Array, want rechunk.Rechunking, opt *rechunk.Options) (*rechunked, error) {
-	if r.dry {
+func (r *Change) keepUp(cmd *cobra.Command, location string, a *zarr.Array, want rechunk.Rechunking, opt *rechunk.Options) (*Rechunked, error) {
+	if r.Dry {
 		plan, err := rechunk.NewFollowPlan(cmd.Context(), a, want, opt)
 		if err != nil {
 			return nil, err
@@ -37,9 +37,9 @@ func (r *gridChange) keepUp(cmd *cobra.Command, location string, a *zarr.Array, 
 		return d, nil
 	}
 	defer cost.LimitHeap(cmp.Or(opt.Memory, defaultFollowing))()
-	lines := newStageLines(cmd)
-	defer lines.end()
-	opt.Progress = lines.reach
+	lines := NewStageLines(cmd)
+	defer lines.End()
+	opt.Progress = lines.Reach
 	report, err := rechunk.Follow(cmd.Context(), a, want, opt)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (r *gridChange) keepUp(cmd *cobra.Command, location string, a *zarr.Array, 
 	}
 	plan := &rechunk.Plan{Request: want, Grid: to.Grid(), Changes: report.Changed, Strategy: report.Strategy, Guarantee: "atomic", Space: rechunk.Space{Free: -1}}
 	d := r.planned(cmd.Name(), location, plan)
-	d.replaceCounts(report)
+	d.ReplaceCounts(report)
 	return d, nil
 }
 

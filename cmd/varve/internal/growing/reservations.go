@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package growing
 
 import (
 	"bufio"
@@ -27,7 +27,8 @@ type reservationFlags struct {
 	yes, dry        bool
 }
 
-func newReservationsCommand() *cobra.Command {
+// NewReservations returns the command reservations.
+func NewReservations() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "reservations NODE",
 		Short: "List the reservations of an array, or of the arrays below a group, and end one",

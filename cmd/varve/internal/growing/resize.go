@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package growing
 
 import (
 	"fmt"
@@ -29,7 +29,8 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-func newResizeCommand() *cobra.Command {
+// NewResize returns the command resize.
+func NewResize() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resize NODE --shape SHAPE, resize NODE|GROUP DIMENSION=N …",
 		Short: "Change the shape of an array, or of the arrays of a group; elements outside the new shape are deleted",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package growing
 
 import (
 	"bufio"
@@ -22,6 +22,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/rechunking"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/cmd/varve/internal/usage"
@@ -35,7 +36,8 @@ type stitchFlags struct {
 	alone, singleWriter *bool
 }
 
-func newStitchCommand() *cobra.Command {
+// NewStitch returns the command stitch.
+func NewStitch() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "stitch NODE SEGMENT…",
 		Short: "Append the chunks of segments, which parallel writers have filled on their own, to an array or a group",
@@ -208,7 +210,7 @@ func (f *stitchFlags) array(cmd *cobra.Command, location string, a *zarr.Array, 
 	}
 	done := stitchedOf(cmd, location, a, axis, arrays)
 	if !*f.alone {
-		if err := movedTogether(cmd, dimensions.CheckShape(cmd.Context(), a, done.Shape)); err != nil {
+		if err := rechunking.MovedTogether(cmd, dimensions.CheckShape(cmd.Context(), a, done.Shape)); err != nil {
 			return nil, err
 		}
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package rechunking
 
 import (
 	"errors"
@@ -18,41 +18,41 @@ import (
 	"varve.dev/zarr/rechunk"
 )
 
-// inserted is the values of an insertion, which are open.
-type inserted struct {
-	gains []*growth.Gain
-	all   *growth.Gain // of all files
+// Inserted is the values of an insertion, which are open.
+type Inserted struct {
+	Gains []*growth.Gain
+	All   *growth.Gain // of all files
 }
 
-// openInserted opens the files of an insertion into an array. Close it also after an
+// OpenInserted opens the files of an insertion into an array. Close it also after an
 // error.
-func openInserted(cmd *cobra.Command, files []string, format string, a *zarr.Array, axis int) (*inserted, error) {
-	in := new(inserted)
+func OpenInserted(cmd *cobra.Command, files []string, format string, a *zarr.Array, axis int) (*Inserted, error) {
+	in := new(Inserted)
 	for _, file := range files {
 		g, err := growth.Open(cmd, file, format, a, axis, true)
 		if err != nil {
 			return in, err
 		}
-		in.gains = append(in.gains, g)
+		in.Gains = append(in.Gains, g)
 	}
-	in.all = growth.Joined(in.gains, a.Shape(), axis)
+	in.All = growth.Joined(in.Gains, a.Shape(), axis)
 	return in, nil
 }
 
-// give sets the elements of an insertion.
-func (i *inserted) give(r *rechunk.Insertion) { r.From, r.Words = i.all.Source(), i.all.Words() }
+// Give sets the elements of an insertion.
+func (i *Inserted) Give(r *rechunk.Insertion) { r.From, r.Words = i.All.Source(), i.All.Words() }
 
 // Close closes the files.
-func (i *inserted) Close() (err error) {
-	for _, g := range i.gains {
+func (i *Inserted) Close() (err error) {
+	for _, g := range i.Gains {
 		err = errors.Join(err, g.Close())
 	}
 	return err
 }
 
-// inputs are the values of an insertion as a plan has them: by name, because the plan is
+// Inputs are the values of an insertion as a plan has them: by name, because the plan is
 // executed later.
-type inputs struct {
+type Inputs struct {
 	Format string      `json:"format,omitempty"`
 	Files  []inputFile `json:"files"`
 }
@@ -66,9 +66,9 @@ type inputFile struct {
 	Modified time.Time `json:"modified,omitzero"`
 }
 
-// newInputs records files for a plan.
-func newInputs(files []string, format string) (*inputs, error) {
-	in := &inputs{Format: format}
+// NewInputs records files for a plan.
+func NewInputs(files []string, format string) (*Inputs, error) {
+	in := &Inputs{Format: format}
 	for _, file := range files {
 		f := inputFile{Name: planfile.Absolute(file), Array: format == "" && node.IsLocation(file)}
 		if file == "" || file == "-" {
@@ -89,8 +89,8 @@ func newInputs(files []string, format string) (*inputs, error) {
 	return in, nil
 }
 
-// names returns the names of the files, which must be as they were.
-func (i *inputs) names() ([]string, error) {
+// Names returns the names of the files, which must be as they were.
+func (i *Inputs) Names() ([]string, error) {
 	var names []string
 	for _, f := range i.Files {
 		names = append(names, f.Name)
@@ -109,8 +109,8 @@ func (i *inputs) names() ([]string, error) {
 	return names, nil
 }
 
-// hashed reports whether elements are compared by their hash.
-func (i *inputs) hashed() bool {
+// Hashed reports whether elements are compared by their hash.
+func (i *Inputs) Hashed() bool {
 	for _, f := range i.Files {
 		if f.Array {
 			return true

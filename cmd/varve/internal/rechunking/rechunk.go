@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package rechunking
 
 import (
 	"math"
@@ -27,14 +27,15 @@ import (
 
 // rechunking is the command rechunk.
 type rechunking struct {
-	gridChange
+	Change
 	chunks, shards, codecs, compressor, fill, keys string
 	sel                                            *string
 	calendar                                       string // the growth policy of chunks that are cut by the calendar
 	times                                          growth.Times
 }
 
-func newRechunkCommand() *cobra.Command {
+// NewRechunk returns the command rechunk.
+func NewRechunk() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rechunk NODE [DST]",
 		Short: "Cut an array in another way, pack chunks into shards, or change codecs",
@@ -203,7 +204,7 @@ func (r *rechunking) region(cmd *cobra.Command, a *zarr.Array) (grid.Box, error)
 	if err != nil {
 		return nil, err
 	}
-	region, ok := boxOf(v.Selection())
+	region, ok := BoxOf(v.Selection())
 	if n, all := region.Len(); !ok || all && n == 0 {
 		return nil, failure.BadArgument("--select %s: an array gets one range of each axis, such as 0:10; varve export and varve filter take others", *r.sel)
 	}
@@ -232,8 +233,8 @@ func (r *rechunking) region(cmd *cobra.Command, a *zarr.Array) (grid.Box, error)
 	return region, nil
 }
 
-// boxOf returns the box of a selection of one range of each axis.
-func boxOf(sel *selection.Resolved) (grid.Box, bool) {
+// BoxOf returns the box of a selection of one range of each axis.
+func BoxOf(sel *selection.Resolved) (grid.Box, bool) {
 	bounds, none := sel.Bounds(), make(selection.Box, len(sel.Shape()))
 	if !slices.Equal(bounds.Shape(), sel.Shape()) {
 		return nil, false

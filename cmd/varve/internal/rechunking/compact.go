@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package rechunking
 
 import (
 	"errors"
@@ -18,7 +18,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/usage"
 )
 
-func newCompactCommand() *cobra.Command {
+// NewCompact returns the command compact.
+func NewCompact() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compact NODE --to GOAL | compact NODE --shards",
 		Short: "Merge neighbouring chunks, or put the inner chunks of shards in order",
@@ -50,7 +51,7 @@ chunks do not change, and nothing is decoded.`,
 			if name := merges(cmd); name != "" {
 				return failure.BadUsage("--%s is about merging chunks: --shards only orders inner chunks", name)
 			}
-			return compactShards(cmd, args[0], m.dry)
+			return compactShards(cmd, args[0], m.Dry)
 		case m.to == nil:
 			return failure.BadUsage("say how far to merge, as in --to max:365, or give --shards to put inner chunks in order")
 		}

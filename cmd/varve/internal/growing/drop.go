@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package growing
 
 import (
 	"errors"
@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/place"
 	"varve.dev/zarr/cmd/varve/internal/planfile"
+	"varve.dev/zarr/cmd/varve/internal/rechunking"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/cmd/varve/internal/usage"
@@ -24,14 +25,15 @@ import (
 
 // dropping is the command drop.
 type dropping struct {
-	moving
+	rechunking.Moving
 	text  string
 	sel   *string
 	yes   bool
 	noted bool // that no element is in the range
 }
 
-func newDropCommand() *cobra.Command {
+// NewDrop returns the command drop.
+func NewDrop() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "drop NODE|GROUP --axis AXIS --range LO:HI | drop NODE|GROUP --select DIMENSION=…",
 		Short: "Take a range out of an array, or out of all arrays of a group that have the dimension",
@@ -47,8 +49,8 @@ range of one dimension by positions or, with two dots, by coordinate values, bot
 		ValidArgsFunction: node.Complete,
 	}
 	d := new(dropping)
-	d.flags(c)
-	planfile.Flag(c, &d.planTo)
+	d.Flags(c)
+	planfile.Flag(c, &d.PlanTo)
 	f := c.Flags()
 	f.StringVar(&d.text, "range", "", "the range `LO:HI` that is dropped, such as 0:31")
 	d.sel = source.SelectionFlag(c)
@@ -84,35 +86,35 @@ func (d *dropping) ends() (low, high int64, err error) {
 }
 
 // selected returns the range of --select along the axis of an array.
-func (d *dropping) selected(cmd *cobra.Command, one *moved) (r grid.Interval, err error) {
-	v, err := source.Selected(cmd.Context(), one.array, *d.sel)
+func (d *dropping) selected(cmd *cobra.Command, one *rechunking.Moved) (r grid.Interval, err error) {
+	v, err := source.Selected(cmd.Context(), one.Array, *d.sel)
 	_, value, _ := strings.Cut(*d.sel, "=")
 	isRange := strings.Contains(value, "..") || strings.Contains(value, ":")
 	switch {
 	case errors.Is(err, cf.ErrEmptyRange):
 		// An earlier run has probably dropped it.
 		if !d.noted {
-			session.Remark(cmd, one.location, "nothing to drop: "+failure.OneLine(err))
+			session.Remark(cmd, one.Location, "nothing to drop: "+failure.OneLine(err))
 		}
 		d.noted = true
 		return r, nil
 	case err != nil && isRange:
 		return r, err
-	case !isRange && (err != nil || v.Rank() < one.array.Rank()):
+	case !isRange && (err != nil || v.Rank() < one.Array.Rank()):
 		how := *d.sel + ".." + strings.TrimSpace(value) // it means the same when it is repeated
 		if n, err := strconv.ParseInt(value, 10, 64); err == nil && n < 1000 {
 			how = fmt.Sprintf("%s:%d", *d.sel, n+1) // an index
 		}
 		return r, failure.BadArgument("--select %s: give one range of one dimension, such as %s", phrase.Word(*d.sel), how)
 	}
-	box, ok := boxOf(v.Selection())
-	for i, n := range one.array.Shape() {
-		ok = ok && (i == one.axis || box[i] == grid.Interval{Stop: n})
+	box, ok := rechunking.BoxOf(v.Selection())
+	for i, n := range one.Array.Shape() {
+		ok = ok && (i == one.Axis || box[i] == grid.Interval{Stop: n})
 	}
 	if !ok {
 		return r, d.severalRanges()
 	}
-	return box[one.axis], nil
+	return box[one.Axis], nil
 }
 
 // severalRanges returns the error for a selection of more than one range.
@@ -127,28 +129,28 @@ func (d *dropping) run(cmd *cobra.Command, location string) error {
 		low, high, err = d.ends()
 	} else if name, _, ok := strings.Cut(*d.sel, "="); !ok || d.text != "" || cmd.Flags().Changed("axis") {
 		err = failure.BadUsage("--select takes the place of --axis and --range: give one range of one dimension, such as --select time=0:31")
-	} else if d.axis = strings.TrimSpace(name); strings.Count(*d.sel, "=") > 1 {
+	} else if d.Axis = strings.TrimSpace(name); strings.Count(*d.sel, "=") > 1 {
 		err = d.severalRanges() // an array of a group may have only one of the dimensions
 	}
 	if err != nil {
 		return err
 	}
 	elements, what := int64(0), ""
-	list, group, done, err := d.open(cmd, location, func(one *moved) (bool, error) {
-		shape := one.array.Shape()
+	list, group, done, err := d.Open(cmd, location, func(one *rechunking.Moved) (bool, error) {
+		shape := one.Array.Shape()
 		r := grid.Interval{Start: low, Stop: high}
 		if high < 0 {
-			r.Stop = max(low, shape[one.axis])
+			r.Stop = max(low, shape[one.Axis])
 		}
 		if *d.sel != "" {
 			if r, err = d.selected(cmd, one); err != nil {
 				return false, err
 			}
 		}
-		one.request = rechunk.Removal{Axis: one.axis, Range: r, Expect: d.expected(one), Unlock: d.unlock}
-		shape[one.axis] = max(0, r.Len())
+		one.Wanted = rechunk.Removal{Axis: one.Axis, Range: r, Expect: d.Expected(one), Unlock: d.Unlock}
+		shape[one.Axis] = max(0, r.Len())
 		n, _ := grid.BoxOf(shape).Len()
-		elements, what = elements+n, one.planes(r.Start, r.Stop)
+		elements, what = elements+n, one.Planes(r.Start, r.Stop)
 		return true, nil
 	})
 	if done != nil {
@@ -158,11 +160,11 @@ func (d *dropping) run(cmd *cobra.Command, location string) error {
 		return err
 	}
 	if !group {
-		if err := d.check(cmd, list[0], -list[0].request.(rechunk.Removal).Range.Len()); err != nil {
+		if err := d.Check(cmd, list[0], -list[0].Wanted.(rechunk.Removal).Range.Len()); err != nil {
 			return err
 		}
 	}
-	if !d.dry && !d.yes && elements > 0 {
+	if !d.Dry && !d.yes && elements > 0 {
 		// Report before the question what would fail after it.
 		if err := d.rehearse(cmd, list); err != nil {
 			return err
@@ -175,19 +177,19 @@ func (d *dropping) run(cmd *cobra.Command, location string) error {
 			return err
 		}
 	}
-	return d.all(cmd, location, list, group)
+	return d.All(cmd, location, list, group)
 }
 
 // rehearse returns the error that the command would return, if that is known.
-func (d *dropping) rehearse(cmd *cobra.Command, list []*moved) error {
-	opt, err := d.options()
+func (d *dropping) rehearse(cmd *cobra.Command, list []*rechunking.Moved) error {
+	opt, err := d.Options()
 	if err != nil {
 		return err
 	}
 	for _, one := range list {
-		p, err := rechunk.NewPlan(cmd.Context(), one.array, one.request, opt)
+		p, err := rechunk.NewPlan(cmd.Context(), one.Array, one.Wanted, opt)
 		if err == nil {
-			err = failure.On(cmd.Name(), one.location, p.Blocked)
+			err = failure.On(cmd.Name(), one.Location, p.Blocked)
 		}
 		if err != nil {
 			return err

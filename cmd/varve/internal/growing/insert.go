@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package growing
 
 import (
 	"errors"
@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/planfile"
+	"varve.dev/zarr/cmd/varve/internal/rechunking"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/rechunk"
@@ -23,16 +24,17 @@ import (
 
 // inserting is the command insert.
 type inserting struct {
-	moving
+	rechunking.Moving
 	place  string // the value of --at
 	at     int64
 	grow   string
 	format *string
 
-	open []*inserted
+	open []*rechunking.Inserted
 }
 
-func newInsertCommand() *cobra.Command {
+// NewInsert returns the command insert.
+func NewInsert() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "insert NODE --axis AXIS --at I [FILE|-] …, insert GROUP --axis AXIS --at I NAME=FILE …",
 		Short: "Put values from files or standard input into an array, or into several arrays of a group",
@@ -49,8 +51,8 @@ have the dimension must be named, unless --alone is given. A name may be repeate
 		ValidArgsFunction: node.Complete,
 	}
 	i := new(inserting)
-	i.flags(c)
-	planfile.Flag(c, &i.planTo)
+	i.Flags(c)
+	planfile.Flag(c, &i.PlanTo)
 	f := c.Flags()
 	flagtext.Var(f, &i.place, "at", "", "insert before element `I`; 0 prepends", flagtext.Syntax(parsePlace))
 	f.StringVar(&i.grow, "grow", "", "how each file is cut into chunks: a `POLICY` as of varve append, such as fixed:30")
@@ -84,20 +86,20 @@ func (i *inserting) run(cmd *cobra.Command, location string, args []string) (err
 		}
 	}()
 	var known []string
-	list, group, done, err := i.moving.open(cmd, location, func(one *moved) (_ bool, err error) {
-		known = append(known, one.name)
-		defer func() { err = i.explained(one, err) }()
+	list, group, done, err := i.Moving.Open(cmd, location, func(one *rechunking.Moved) (_ bool, err error) {
+		known = append(known, one.Name)
+		defer func() { err = i.Explained(one, err) }()
 		if files == nil {
 			if files, err = i.files(args, many); err != nil {
 				return false, err
 			}
 		}
-		sources, named := files[one.name]
+		sources, named := files[one.Name]
 		if !named {
 			return false, nil
 		}
-		delete(files, one.name)
-		one.request, err = i.request(cmd, one, sources, policy)
+		delete(files, one.Name)
+		one.Wanted, err = i.request(cmd, one, sources, policy)
 		return true, err
 	})
 	if done != nil {
@@ -107,18 +109,18 @@ func (i *inserting) run(cmd *cobra.Command, location string, args []string) (err
 		return err
 	}
 	for name := range files {
-		return failure.NotFound("no array directly below the group has the name %s and the dimension %q%s", name, i.axis, spelling.Meant(name, known))
+		return failure.NotFound("no array directly below the group has the name %s and the dimension %q%s", name, i.Axis, spelling.Meant(name, known))
 	}
 	if !group {
 		planes := int64(0)
-		for _, n := range list[0].request.(rechunk.Insertion).Edges {
+		for _, n := range list[0].Wanted.(rechunk.Insertion).Edges {
 			planes += n
 		}
-		if err := i.check(cmd, list[0], planes); err != nil {
+		if err := i.Check(cmd, list[0], planes); err != nil {
 			return err
 		}
 	}
-	return i.all(cmd, location, list, group)
+	return i.All(cmd, location, list, group)
 }
 
 // parsePlace parses the value of --at.
@@ -165,39 +167,39 @@ func (i *inserting) files(args []string, group bool) (map[string][]string, error
 }
 
 // request opens the files for an array.
-func (i *inserting) request(cmd *cobra.Command, one *moved, files []string, policy *grid.Growth) (rechunk.Request, error) {
-	r := rechunk.Insertion{Axis: one.axis, At: i.at, Expect: i.expected(one), Unlock: i.unlock}
-	if i.planTo != "" {
+func (i *inserting) request(cmd *cobra.Command, one *rechunking.Moved, files []string, policy *grid.Growth) (rechunk.Request, error) {
+	r := rechunk.Insertion{Axis: one.Axis, At: i.at, Expect: i.Expected(one), Unlock: i.Unlock}
+	if i.PlanTo != "" {
 		var err error
-		if one.inputs, err = newInputs(files, *i.format); err != nil {
+		if one.Inputs, err = rechunking.NewInputs(files, *i.format); err != nil {
 			return nil, err
 		}
 	}
-	in, err := openInserted(cmd, files, *i.format, one.array, one.axis)
+	in, err := rechunking.OpenInserted(cmd, files, *i.format, one.Array, one.Axis)
 	i.open = append(i.open, in)
 	if err != nil {
 		return nil, err
 	}
-	for _, g := range in.gains {
+	for _, g := range in.Gains {
 		edges, err := i.edges(one, g.Planes, policy)
 		if err != nil {
 			return nil, err
 		}
 		r.Edges = append(r.Edges, edges...)
 	}
-	in.give(&r)
-	one.disorder = in.all.Disorder(cmd, one.array, i.at)
+	in.Give(&r)
+	one.Disorder = in.All.Disorder(cmd, one.Array, i.at)
 	return r, nil
 }
 
 // edges returns the lengths of the chunks of one file.
-func (i *inserting) edges(one *moved, planes int64, policy *grid.Growth) ([]int64, error) {
+func (i *inserting) edges(one *rechunking.Moved, planes int64, policy *grid.Growth) ([]int64, error) {
 	if planes == 0 {
 		return nil, nil
 	}
 	how := grid.AppendOne()
-	if a := one.array.Grid().Axis(one.axis); policy != nil {
-		if how = *policy; a.IsRegular() && !i.unlock {
+	if a := one.Array.Grid().Axis(one.Axis); policy != nil {
+		if how = *policy; a.IsRegular() && !i.Unlock {
 			return nil, failure.BadArgument("--grow %s: the axis is regular, and its chunks keep their length; --unlock permits others", i.grow)
 		}
 	} else if a.IsRegular() {
@@ -208,7 +210,7 @@ func (i *inserting) edges(one *moved, planes int64, policy *grid.Growth) ([]int6
 		a, err = a.Grown(planes, how)
 	}
 	if err != nil {
-		return nil, failure.OnAxis(one.axis, "%w", err)
+		return nil, failure.OnAxis(one.Axis, "%w", err)
 	}
 	var edges []int64
 	for k := range a.Chunks() {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package rechunking has the commands that give arrays other chunks: rechunk, regularize
+// and compact. [Change] and [Moving] are what they share with the commands that move what
+// follows a place, such as insert and drop.
+package rechunking
 
 import (
 	"crypto/rand"
@@ -29,30 +32,30 @@ import (
 	"varve.dev/zarr/rechunk"
 )
 
-// gridChange is a command that gives arrays another chunk grid.
-type gridChange struct {
+// Change is a command that gives arrays another chunk grid.
+type Change struct {
 	memory       string
-	grace        string
-	dry          bool
-	singleWriter *bool
+	Grace        string
+	Dry          bool
+	SingleWriter *bool
 	into         string // the location of a new array; empty in place
 	follow       bool   // the array at into follows
 
-	planTo, pricesFrom string // files
+	PlanTo, pricesFrom string // files
 	prices             *cost.Prices
 	expected           cost.Expected
 }
 
 // flags adds the flags that these commands share.
-func (r *gridChange) flags(c *cobra.Command) {
+func (r *Change) flags(c *cobra.Command) {
 	r.ownFlags(c)
-	planfile.Flag(c, &r.planTo)
+	planfile.Flag(c, &r.PlanTo)
 }
 
 // begin reads the prices, and makes a dry run of a command that only writes a plan.
-func (r *gridChange) begin(cmd *cobra.Command) (err error) {
-	r.dry = r.dry || r.planTo != ""
-	if r.planTo != "" && r.grace != "" {
+func (r *Change) begin(cmd *cobra.Command) (err error) {
+	r.Dry = r.Dry || r.PlanTo != ""
+	if r.PlanTo != "" && r.Grace != "" {
 		return failure.BadUsage("--plan does not go with --grace: give varve vacuum before varve run the grace")
 	}
 	if r.prices, err = cost.ReadPrices(cmd, r.pricesFrom); err != nil {
@@ -62,21 +65,21 @@ func (r *gridChange) begin(cmd *cobra.Command) (err error) {
 }
 
 // ownFlags adds the flags that need no plan.
-func (r *gridChange) ownFlags(c *cobra.Command) {
+func (r *Change) ownFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&r.memory, "memory", "", "hold at most `SIZE` at once, such as 2GiB (512MiB by default)")
-	flagtext.Var(f, &r.grace, "grace", "", "first delete chunks of grids superseded this `TIME` ago", flagtext.Syntax(flagtext.ParseDuration))
-	f.BoolVar(&r.dry, "dry-run", false, "change nothing, and print what would change")
+	flagtext.Var(f, &r.Grace, "grace", "", "first delete chunks of grids superseded this `TIME` ago", flagtext.Syntax(flagtext.ParseDuration))
+	f.BoolVar(&r.Dry, "dry-run", false, "change nothing, and print what would change")
 	cost.PricesFlag(c, &r.pricesFrom)
 	r.expected.Flags(c)
-	r.singleWriter = growth.SingleWriterFlag(c)
+	r.SingleWriter = growth.SingleWriterFlag(c)
 }
 
-// options returns the options of rechunking.
-func (r *gridChange) options() (*rechunk.Options, error) {
-	o := &rechunk.Options{TakeOver: *r.singleWriter}
-	if r.grace != "" {
-		d, err := flagtext.ParseDuration(r.grace)
+// Options returns the options of rechunking.
+func (r *Change) Options() (*rechunk.Options, error) {
+	o := &rechunk.Options{TakeOver: *r.SingleWriter}
+	if r.Grace != "" {
+		d, err := flagtext.ParseDuration(r.Grace)
 		if err != nil {
 			return nil, failure.BadUsage("--grace: %w", err)
 		}
@@ -101,8 +104,8 @@ func (r *gridChange) options() (*rechunk.Options, error) {
 // run rechunks the array of the first argument, or all arrays below a group. If there is
 // a second one, it makes a new array there. request returns what is wanted of an array,
 // or nil to leave it out.
-func (r *gridChange) run(cmd *cobra.Command, args []string, request func(location string, a *zarr.Array) (rechunk.Request, error)) error {
-	opt, err := r.options()
+func (r *Change) run(cmd *cobra.Command, args []string, request func(location string, a *zarr.Array) (rechunk.Request, error)) error {
+	opt, err := r.Options()
 	if err != nil {
 		return err
 	}
@@ -113,12 +116,12 @@ func (r *gridChange) run(cmd *cobra.Command, args []string, request func(locatio
 	if len(args) > 1 {
 		r.into = args[1]
 	}
-	if r.into != "" && r.grace != "" && !r.follow {
+	if r.into != "" && r.Grace != "" && !r.follow {
 		return failure.BadUsage("--grace deletes the chunks of superseded grids, and a new array has none: leave it out")
 	}
 	access := session.Writing(cmd)
 	// A dry run, or a new array, needs no permission to write the old one.
-	access.Write, access.SingleWriter = !r.dry && r.into == "", *r.singleWriter
+	access.Write, access.SingleWriter = !r.Dry && r.into == "", *r.SingleWriter
 	n, err := zarr.Open(cmd.Context(), location, access)
 	if err != nil {
 		return err
@@ -131,7 +134,7 @@ func (r *gridChange) run(cmd *cobra.Command, args []string, request func(locatio
 		}
 		done, err := r.rechunkTo(cmd, location, a, want, opt)
 		if err == nil {
-			err = r.writePlan(cmd, planFile{}, []*rechunked{done})
+			err = r.writePlan(cmd, PlanFile{}, []*Rechunked{done})
 		}
 		if err != nil {
 			return err
@@ -152,11 +155,11 @@ func (r *gridChange) run(cmd *cobra.Command, args []string, request func(locatio
 }
 
 // runGroup rechunks the arrays below a group, one after the other.
-func (r *gridChange) runGroup(
+func (r *Change) runGroup(
 	cmd *cobra.Command, location string, g *zarr.Group, access *zarr.Options,
 	request func(location string, a *zarr.Array) (rechunk.Request, error), opt *rechunk.Options,
 ) error {
-	list := []*rechunked{}
+	list := []*Rechunked{}
 	opt.Batch = rand.Text() // varve revert GROUP goes back for all of them
 	err := node.EachArray(cmd, location, g, access, func(at string, a *zarr.Array) error {
 		if level, err := node.LevelText(cmd.Context(), at, a); level != "" || err != nil {
@@ -185,7 +188,7 @@ func (r *gridChange) runGroup(
 	if len(list) == 0 {
 		return failure.BadArgument("no array of the group is concerned")
 	}
-	if err := r.writePlan(cmd, planFile{}, list); err != nil {
+	if err := r.writePlan(cmd, PlanFile{}, list); err != nil {
 		return err
 	}
 	if session.WantsJSON(cmd) {
@@ -194,9 +197,9 @@ func (r *gridChange) runGroup(
 	return nil
 }
 
-// rechunked is the result for one array, in the form of --json: that of a plan, whose
+// Rechunked is the result for one array, in the form of --json: that of a plan, whose
 // counts are those of what was done.
-type rechunked struct {
+type Rechunked struct {
 	dryrun.Head
 	Path    string `json:"path"`
 	DryRun  bool   `json:"dry_run"`
@@ -209,22 +212,22 @@ type rechunked struct {
 	Cost     *cost.Cost     `json:"cost,omitempty"`
 	Estimate *cost.Estimate `json:"estimate,omitempty"`
 
-	plan    *rechunk.Plan
-	staged  rechunk.Counts // as planned, or as done
-	request rechunk.Request
-	inputs  *inputs // of an insertion that is only planned
-	scratch int64   // objects that were made
+	Plan    *rechunk.Plan   `json:"-"`
+	staged  rechunk.Counts  // as planned, or as done
+	Wanted  rechunk.Request `json:"-"`
+	inputs  *Inputs         // of an insertion that is only planned
+	Objects int64           `json:"-"` // of scratch that were made
 }
 
 // rechunkTo is rechunk with the destination, if there is one.
-func (r *gridChange) rechunkTo(cmd *cobra.Command, location string, a *zarr.Array, want rechunk.Request, opt *rechunk.Options) (*rechunked, error) {
+func (r *Change) rechunkTo(cmd *cobra.Command, location string, a *zarr.Array, want rechunk.Request, opt *rechunk.Options) (*Rechunked, error) {
 	if r.into == "" {
 		return r.rechunk(cmd, location, a, want, opt)
 	}
 	if place.Within(location, r.into) {
 		return nil, failure.BadArgument("%s is the array itself, or within its folder beside its chunks: choose another place", r.into)
 	}
-	to, err := place.New(cmd, r.into, r.dry)
+	to, err := place.New(cmd, r.into, r.Dry)
 	if err != nil {
 		return nil, failure.On(cmd.Name(), r.into, err)
 	}
@@ -232,14 +235,14 @@ func (r *gridChange) rechunkTo(cmd *cobra.Command, location string, a *zarr.Arra
 	opt.Into = to
 	done, err := r.rechunk(cmd, location, a, want, opt)
 	failed := err != nil
-	if err = errors.Join(err, place.Close(to, !failed)); failed && !r.dry {
+	if err = errors.Join(err, place.Close(to, !failed)); failed && !r.Dry {
 		place.RemoveEmpty(r.into)
 	}
 	return done, err
 }
 
 // rechunk rechunks one array, or plans it.
-func (r *gridChange) rechunk(cmd *cobra.Command, location string, a *zarr.Array, want rechunk.Request, opt *rechunk.Options) (*rechunked, error) {
+func (r *Change) rechunk(cmd *cobra.Command, location string, a *zarr.Array, want rechunk.Request, opt *rechunk.Options) (*Rechunked, error) {
 	if r.follow {
 		return r.keepUp(cmd, location, a, want.(rechunk.Rechunking), opt)
 	}
@@ -262,28 +265,28 @@ func (r *gridChange) rechunk(cmd *cobra.Command, location string, a *zarr.Array,
 	if err := r.blocked(cmd, d); err != nil {
 		return nil, err
 	}
-	if r.dry || !plan.Changes {
+	if r.Dry || !plan.Changes {
 		d.remark(cmd, plan.Policy)
 		return d, nil
 	}
 	defer cost.LimitHeap(plan.Memory)()
-	lines := newStageLines(cmd)
-	defer lines.end()
-	opt.Progress = lines.reach
+	lines := NewStageLines(cmd)
+	defer lines.End()
+	opt.Progress = lines.Reach
 	report, err := rechunk.Do(cmd.Context(), a, want, opt)
 	if err != nil {
 		return nil, err
 	}
 	d.remark(cmd, report.Policy)
-	d.replaceCounts(report)
+	d.ReplaceCounts(report)
 	return d, nil
 }
 
 // blocked returns why a rechunk would fail, if that is known. In a dry run it is a
 // note.
-func (r *gridChange) blocked(cmd *cobra.Command, d *rechunked) error {
-	err := d.plan.Blocked
-	if err == nil || !r.dry {
+func (r *Change) blocked(cmd *cobra.Command, d *Rechunked) error {
+	err := d.Plan.Blocked
+	if err == nil || !r.Dry {
 		return failure.On(cmd.Name(), d.Path, err)
 	}
 	d.Blocked = failure.ForNode(d.Path, failure.OneLine(err))
@@ -292,8 +295,8 @@ func (r *gridChange) blocked(cmd *cobra.Command, d *rechunked) error {
 }
 
 // planned returns what a plan says.
-func (r *gridChange) planned(operation, location string, plan *rechunk.Plan) *rechunked {
-	d := &rechunked{Path: location, DryRun: r.dry, Changed: plan.Changes, plan: plan, request: plan.Request, Cost: r.prices.Of(plan), Estimate: r.expected.Of(plan)}
+func (r *Change) planned(operation, location string, plan *rechunk.Plan) *Rechunked {
+	d := &Rechunked{Path: location, DryRun: r.Dry, Changed: plan.Changes, Plan: plan, Wanted: plan.Request, Cost: r.prices.Of(plan), Estimate: r.expected.Of(plan)}
 	d.Head = dryrun.Head{Operation: operation, Node: location, Strategy: plan.Strategy, Guarantee: plan.Guarantee, Fingerprint: plan.Fingerprint}
 	d.Stages = []dryrun.Stage{}
 	for _, s := range plan.Stages {
@@ -316,9 +319,9 @@ func (r *gridChange) planned(operation, location string, plan *rechunk.Plan) *re
 	return d
 }
 
-// replaceCounts replaces the counts of the plan by those of what was done.
-func (d *rechunked) replaceCounts(report *rechunk.Report) {
-	d.Changed, d.scratch, d.Freed = report.Changed, report.Staged.Scratch, report.Freed
+// ReplaceCounts replaces the counts of the plan by those of what was done.
+func (d *Rechunked) ReplaceCounts(report *rechunk.Report) {
+	d.Changed, d.Objects, d.Freed = report.Changed, report.Staged.Scratch, report.Freed
 	d.count(report.Staged)
 	if d.BytesLinked = report.Staged.BytesLinked; d.BytesLinked > 0 {
 		d.Linked, *d.Copied = report.Staged.Cloned, report.Staged.Arranged
@@ -332,12 +335,13 @@ type stageLines struct {
 	stage int
 }
 
-// newStageLines begins with a line of an unknown length.
-func newStageLines(cmd *cobra.Command) *stageLines {
+// NewStageLines begins with a line of an unknown length.
+func NewStageLines(cmd *cobra.Command) *stageLines {
 	return &stageLines{cmd: cmd, line: progress.NewCount(cmd, "chunks", 0), stage: 1}
 }
 
-func (l *stageLines) reach(now rechunk.Progress) {
+// Reach shows how far the work has come.
+func (l *stageLines) Reach(now rechunk.Progress) {
 	if now.Stage != l.stage {
 		l.line.End()
 		l.line, l.stage = progress.NewCount(l.cmd, "chunks", now.Total), now.Stage
@@ -345,25 +349,26 @@ func (l *stageLines) reach(now rechunk.Progress) {
 	l.line.Reach(now.Done, now.Total)
 }
 
-func (l *stageLines) end() { l.line.End() }
+// End ends the line.
+func (l *stageLines) End() { l.line.End() }
 
 // remark tells how the stored growth policy changes.
-func (d *rechunked) remark(cmd *cobra.Command, policy string) {
+func (d *Rechunked) remark(cmd *cobra.Command, policy string) {
 	if d.Policy = policy; policy != "" {
 		session.Note(cmd, d.Path, policy)
 	}
 }
 
 // count sets the counts.
-func (d *rechunked) count(c rechunk.Counts) {
+func (d *Rechunked) count(c rechunk.Counts) {
 	d.staged = c
 	d.Counts = dryrun.Counts{
 		Kept: new(int64), New: new(int64), Rewritten: &c.Encoded, Copied: new(c.Cloned + c.Arranged), Dropped: new(int64), Documents: new(int64),
 		BytesCopied: &c.BytesCopied, BytesDecoded: &c.BytesDecoded, BytesEncoded: &c.BytesEncoded, BytesDropped: new(int64), Scratch: &c.BytesScratch,
 	}
-	if d.plan != nil {
-		d.Dropped, d.BytesDropped, d.PeakMemory = &d.plan.Dropped, &d.plan.BytesDropped, &d.plan.Memory
-		d.BytesWritten = &d.plan.Space.Likely
+	if d.Plan != nil {
+		d.Dropped, d.BytesDropped, d.PeakMemory = &d.Plan.Dropped, &d.Plan.BytesDropped, &d.Plan.Memory
+		d.BytesWritten = &d.Plan.Space.Likely
 	}
 	if d.Changed {
 		*d.Documents = 1
@@ -376,15 +381,15 @@ var seenBy = map[string]string{
 }
 
 // printPrediction prints what a plan transfers and holds, and what readers see.
-func (d *rechunked) printPrediction(w io.Writer) error {
-	p, q := d.plan, d.plan.Requests
+func (d *Rechunked) printPrediction(w io.Writer) error {
+	p, q := d.Plan, d.Plan.Requests
 	_, err := fmt.Fprintf(w, "  %s to read, %s to copy, about %s requests, at most %s of memory; %s\n", phrase.Bytes(p.BytesRead), phrase.Bytes(p.BytesCopied),
 		phrase.Count(q.Get+q.Head+q.Put+q.Copy+q.List), phrase.Bytes(p.Memory), seenBy[p.Guarantee])
 	return err
 }
 
 // printChunks says what became of chunks, in a line that leaves out what is zero.
-func (d *rechunked) printChunks(w io.Writer) error {
+func (d *Rechunked) printChunks(w io.Writer) error {
 	var parts []string
 	add := func(n int64, format string, args ...any) {
 		if n > 0 {
@@ -394,7 +399,7 @@ func (d *rechunked) printChunks(w io.Writer) error {
 	add(d.staged.Cloned, " linked or copied")
 	add(d.staged.Arranged, " put together from encoded chunks")
 	add(*d.Rewritten, " encoded anew (%s of elements)", phrase.Bytes(*d.BytesDecoded))
-	add(d.plan.Dropped, " dropped (%s)", phrase.Bytes(d.plan.BytesDropped))
+	add(d.Plan.Dropped, " dropped (%s)", phrase.Bytes(d.Plan.BytesDropped))
 	if len(parts) == 0 {
 		return nil
 	}
@@ -402,17 +407,17 @@ func (d *rechunked) printChunks(w io.Writer) error {
 	return err
 }
 
-func (d *rechunked) print(cmd *cobra.Command) error {
+func (d *Rechunked) print(cmd *cobra.Command) error {
 	w, name := cmd.OutOrStdout(), phrase.Printable(d.Path)
 	if !d.Changed {
-		_, err := fmt.Fprintf(w, "%s  %s chunks %s  (nothing to do)\n", name, d.plan.Grid.Name(), phrase.Chunks(d.plan.Grid))
+		_, err := fmt.Fprintf(w, "%s  %s chunks %s  (nothing to do)\n", name, d.Plan.Grid.Name(), phrase.Chunks(d.Plan.Grid))
 		return err
 	}
 	how := ""
 	if d.DryRun {
 		how = "  (nothing was changed)"
 	}
-	_, err := fmt.Fprintf(w, "%s  %s chunks %s%s\n", name, d.plan.Grid.Name(), phrase.Chunks(d.plan.Grid), how)
+	_, err := fmt.Fprintf(w, "%s  %s chunks %s%s\n", name, d.Plan.Grid.Name(), phrase.Chunks(d.Plan.Grid), how)
 	if err != nil || d.Strategy == "metadata" {
 		return err
 	}
@@ -422,11 +427,11 @@ func (d *rechunked) print(cmd *cobra.Command) error {
 		}
 	}
 	err = d.printChunks(w)
-	if n := len(d.plan.Stages); err == nil && n > 1 {
+	if n := len(d.Plan.Stages); err == nil && n > 1 {
 		_, err = fmt.Fprintf(w, "  %s, with %s of scratch between them\n", quantity.Count(n, "stages"), phrase.Bytes(*d.Scratch))
 	}
 	if err == nil && d.DryRun {
-		err = errors.Join(d.printPrediction(w), cost.PrintSpace(w, d.plan.Space))
+		err = errors.Join(d.printPrediction(w), cost.PrintSpace(w, d.Plan.Space))
 	}
 	if err == nil {
 		err = errors.Join(d.Cost.Print(cmd), d.Estimate.Print(cmd))
@@ -434,7 +439,8 @@ func (d *rechunked) print(cmd *cobra.Command) error {
 	return err
 }
 
-func newRegularizeCommand() *cobra.Command {
+// NewRegularize returns the command regularize.
+func NewRegularize() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "regularize NODE [DST]",
 		Short: "Give all chunks of an array one shape, so that every program can read it",
@@ -448,7 +454,7 @@ chunks of less than 1 MiB, the multiple of it that comes nearest to that; a note
 		Args:              usage.Arguments("NODE", "[DST]"),
 		ValidArgsFunction: node.Complete,
 	}
-	var r gridChange
+	var r Change
 	r.flags(c)
 	var chunks string
 	flagtext.Var(c.Flags(), &chunks, "chunks", "", "the `CHUNKS`, one length per axis, such as 365,72,72", flagtext.Syntax(chunking.Parse))

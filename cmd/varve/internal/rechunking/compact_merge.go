@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package rechunking
 
 import (
 	"encoding/json"
@@ -23,7 +23,7 @@ import (
 
 // merging is the flags of compact that merge chunks.
 type merging struct {
-	gridChange
+	Change
 	to, axes []string // goal i is along axis i
 	tail     int64
 	times    growth.Times
@@ -37,7 +37,7 @@ type goal struct {
 }
 
 func (m *merging) flags(c *cobra.Command) {
-	m.gridChange.flags(c)
+	m.Change.flags(c)
 	f := c.Flags()
 	f.StringArrayVar(&m.to, "to", nil, "merge neighbouring chunks to `GOAL`: max:365, 64MiB, calendar:month, align:30, or lengths such as [31,28,31]")
 	f.StringArrayVar(&m.axes, "axis", nil, "the `AXIS` along which chunks are merged: a number, or the name of a dimension; by default that of the times of a calendar, and otherwise 0. Several axes have a --to each")

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package growing has the commands that change the extent of arrays: append, insert, drop,
+// resize, stitch, and reservations of what several writers append.
+package growing
 
 import (
 	"cmp"
@@ -31,7 +33,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/usage"
 )
 
-func newAppendCommand() *cobra.Command {
+// NewAppend returns the command append.
+func NewAppend() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "append NODE [FILE|-] …, append GROUP NAME=FILE …, append GROUP SRC …",
 		Short: "Append values from files or standard input to an array, or to several arrays of a group",
@@ -227,7 +230,7 @@ func checkGroupSource(cmd *cobra.Command, location, source string) error {
 	word := phrase.Word(source)
 	switch info, err := os.Stat(source); {
 	case err == nil && info.IsDir():
-		if err := checkFolder(source); err != nil {
+		if err := node.CheckFolder(source); err != nil {
 			return err
 		}
 		if node.IsArrayFolder(source) {
@@ -249,14 +252,6 @@ func checkGroupSource(cmd *cobra.Command, location, source string) error {
 		return failure.NotFound("%s is a symbolic link to nothing: what it names does not exist", word)
 	default:
 		return failure.NotFound("%s: there is no such file or group", word)
-	}
-	return nil
-}
-
-// checkFolder returns an error for a folder of files, which is no node.
-func checkFolder(source string) error {
-	if pattern, is := node.PlainFolder(source); is {
-		return failure.NotFound("%s is a folder without a Zarr node: for the files in it, give %s", phrase.Word(source), phrase.Word(pattern))
 	}
 	return nil
 }

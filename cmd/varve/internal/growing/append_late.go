@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package growing
 
 import (
 	"errors"
@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/rechunking"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/rechunk"
 )
@@ -57,22 +58,22 @@ func (m *arrivals) result() *growth.Counts {
 
 // latecomers are the late planes of a command that appends, and the arrays that get them.
 type latecomers struct {
-	moving
+	rechunking.Moving
 	*arrivals
 	cmd        *cobra.Command
 	change     *growth.Change
-	location   string   // of the group, or of the array
-	list       []*moved // in the order of the gains of a plane
-	coordinate int      // index in list
+	location   string              // of the group, or of the array
+	list       []*rechunking.Moved // in the order of the gains of a plane
+	coordinate int                 // index in list
 
 	late    []growth.Late // that have no cell
-	results []*rechunked
+	results []*rechunking.Rechunked
 }
 
 func newLatecomers(cmd *cobra.Command, c *growth.Change, m *arrivals, location string) *latecomers {
 	l := &latecomers{arrivals: m, cmd: cmd, change: c, location: location}
-	l.moving = moving{alone: c.Alone, unlock: c.Unlock}
-	l.gridChange = gridChange{grace: c.Grace, dry: session.IsDryRun(cmd), singleWriter: c.SingleWriter}
+	l.Moving = rechunking.Moving{Alone: c.Alone, Unlock: c.Unlock}
+	l.Change = rechunking.Change{Grace: c.Grace, Dry: session.IsDryRun(cmd), SingleWriter: c.SingleWriter}
 	return l
 }
 
@@ -81,7 +82,7 @@ func (l *latecomers) add(name, location string, a *zarr.Array, axis int) {
 	if name == l.change.By {
 		l.coordinate = len(l.list)
 	}
-	l.list = append(l.list, &moved{name: name, location: location, array: a, axis: axis})
+	l.list = append(l.list, &rechunking.Moved{Name: name, Location: location, Array: a, Axis: axis})
 }
 
 // insert inserts all late planes by one rechunk. If that is not possible, the counts
@@ -122,7 +123,7 @@ func refused(err error) bool {
 func (l *latecomers) refresh() error {
 	for k := range l.list {
 		one := l.list[(l.coordinate+1+k)%len(l.list)]
-		if err := one.array.Refresh(l.cmd.Context()); err != nil {
+		if err := one.Array.Refresh(l.cmd.Context()); err != nil {
 			return err
 		}
 	}
@@ -133,7 +134,7 @@ func (l *latecomers) refresh() error {
 // some meanwhile.
 func (l *latecomers) try() (c growth.Counts, err error) {
 	ctx, w := l.cmd.Context(), l.waiting
-	have, err := growth.ReadLabels(ctx, l.list[l.coordinate].array, l.change.By)
+	have, err := growth.ReadLabels(ctx, l.list[l.coordinate].Array, l.change.By)
 	if err != nil {
 		return c, err
 	}
@@ -147,28 +148,28 @@ func (l *latecomers) try() (c growth.Counts, err error) {
 	l.late = p.Late
 	targets := make([]growth.Target, len(l.list))
 	for k, one := range l.list {
-		shape := one.array.Shape()
-		if n := shape[one.axis]; n != have.Len() {
-			return c, failure.OfKind(zarr.ErrConflict, "%s has %s, %s has %d", one.location, phrase.Plural(n, "plane"), l.change.By, have.Len())
+		shape := one.Array.Shape()
+		if n := shape[one.Axis]; n != have.Len() {
+			return c, failure.OfKind(zarr.ErrConflict, "%s has %s, %s has %d", one.Location, phrase.Plural(n, "plane"), l.change.By, have.Len())
 		}
-		targets[k] = growth.Target{Array: one.array, Axis: one.axis, More: w.Gain(k, shape, one.axis)}
+		targets[k] = growth.Target{Array: one.Array, Axis: one.Axis, More: w.Gain(k, shape, one.Axis)}
 	}
 	if c, err = growth.Merge(l.cmd, have, p.Present, w.Source(), targets, growth.On(l.change.OnDuplicate)); err != nil || len(p.Late) == 0 {
 		return c, err
 	}
 	places, planes := placesOf(p.Late)
 	for k, one := range l.list {
-		shape := one.array.Shape()
-		some := targets[k].More.SelectPlanes(planes, shape, one.axis)
-		one.request = rechunk.Insertion{Axis: one.axis, Places: places, From: some.Source(), Words: some.Words(), Expect: have.Len(), Unlock: l.unlock}
+		shape := one.Array.Shape()
+		some := targets[k].More.SelectPlanes(planes, shape, one.Axis)
+		one.Wanted = rechunk.Insertion{Axis: one.Axis, Places: places, From: some.Source(), Words: some.Words(), Expect: have.Len(), Unlock: l.Unlock}
 	}
-	opt, err := l.options()
+	opt, err := l.Options()
 	if err == nil {
-		l.results, err = l.together(l.cmd, l.location, l.list, opt)
+		l.results, err = l.Together(l.cmd, l.location, l.list, opt)
 	}
 	for _, r := range l.results {
-		if err == nil && l.dry {
-			err = r.plan.Blocked // the command would leave the planes out
+		if err == nil && l.Dry {
+			err = r.Plan.Blocked // the command would leave the planes out
 		}
 	}
 	if err == nil {
@@ -207,15 +208,15 @@ func (l *latecomers) update(k int, f growth.Facts) growth.Facts {
 		return f
 	}
 	one, notes, files := l.list[k], f.Notes, f.Files
-	if l.dry {
+	if l.Dry {
 		f.Shape = slices.Clone(f.Shape)
-		f.Shape[one.axis] += l.counts.Inserted
-		return f.In(l.results[k].plan.Grid)
+		f.Shape[one.Axis] += l.counts.Inserted
+		return f.In(l.results[k].Plan.Grid)
 	}
-	if one.array.Refresh(l.cmd.Context()) != nil {
+	if one.Array.Refresh(l.cmd.Context()) != nil {
 		return f // the insertion succeeded, even if the array cannot be read again
 	}
-	f = growth.ReshapedTo(f.Path, f.Before, one.array)
+	f = growth.ReshapedTo(f.Path, f.Before, one.Array)
 	f.Notes, f.Files, f.Counts = notes, files, nil
 	return f
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package growing
 
 import (
 	"cmp"
@@ -55,7 +55,7 @@ func checkBy(cmd *cobra.Command, c *growth.Change) error {
 	case given("by") && given("expect"):
 		return failure.BadUsage("--by and --expect exclude each other: with --by, a repeated command finds what is there")
 	}
-	_, err := newLatecomers(cmd, c, nil, "").options() // of --grace
+	_, err := newLatecomers(cmd, c, nil, "").Options() // of --grace
 	return err
 }
 
