@@ -162,7 +162,13 @@ func exportTable(cmd *cobra.Command, location, sel, file string, decoded bool) e
 		return failure.On(cmd.Name(), location, err)
 	}
 	slices.SortStableFunc(columns, func(a, b format.Column) int {
-		return cmp.Compare(oneIf(cf.IsCoordinate(b.Array)), oneIf(cf.IsCoordinate(a.Array)))
+		switch first, second := cf.IsCoordinate(a.Array), cf.IsCoordinate(b.Array); {
+		case first == second:
+			return 0
+		case first:
+			return -1
+		}
+		return 1
 	})
 	print := func(w *bufio.Writer) error {
 		return format.Within(session.LimitOf(cmd), w, func(w *bufio.Writer) error { return format.WriteTable(cmd, columns, w) })

@@ -12,7 +12,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/checking"
+	"varve.dev/zarr/cmd/varve/internal/chunkgrid"
 	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/cmd/varve/internal/copying"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/growing"
@@ -84,13 +87,13 @@ https://example.org/era5.zarr. varve help terms explains the words used here; va
 	root.Flags().Bool("version", false, "print the version of this program")
 	session.Flags(root)
 	for _, c := range []*cobra.Command{
-		newInfoCommand(), newTreeCommand(), newListCommand(), newGridCommand(), newDemoCommand(),
+		newInfoCommand(), newTreeCommand(), newListCommand(), chunkgrid.NewGrid(), newDemoCommand(),
 		session.WithStats(newCatCommand()), session.WithStats(newExportCommand()),
-		newPlanCommand(), session.WithStats(dryrun.Flag(newCreateCommand())), session.WithStats(dryrun.Flag(newWriteCommand())), session.WithStats(dryrun.Flag(growing.NewAppend())),
-		session.WithStats(dryrun.Flag(growing.NewResize())), session.WithStats(dryrun.Flag(newUnlockCommand())), dryrun.Flag(newAttributesCommand()), dryrun.Flag(newRemoveCommand()), growing.NewReservations(),
-		session.WithStats(newCopyCommand()), session.WithStats(newConvertCommand()), session.WithStats(newConsolidateCommand()), session.WithStats(rechunking.NewCompact()), session.WithStats(rechunking.NewRegularize()), session.WithStats(rechunking.NewRechunk()), session.WithStats(growing.NewDrop()), session.WithStats(growing.NewInsert()), session.WithStats(dryrun.Flag(growing.NewStitch())), session.WithStats(newVacuumCommand()), dryrun.Flag(newRevertCommand()), session.WithStats(newRunCommand()), session.WithStats(newFilterCommand()), session.WithStats(newPyramidCommand()),
-		session.WithStats(newVirtualizeCommand()), session.WithStats(newMaterializeCommand()),
-		session.WithStats(newCheckCommand()), session.WithStats(newEqualCommand()), session.WithStats(newDiffCommand()), newBenchCommand(), newDoctorCommand(), newConformanceCommand(), newManCommand(), newVersionCommand(),
+		chunkgrid.NewPlan(), session.WithStats(dryrun.Flag(newCreateCommand())), session.WithStats(dryrun.Flag(newWriteCommand())), session.WithStats(dryrun.Flag(growing.NewAppend())),
+		session.WithStats(dryrun.Flag(growing.NewResize())), session.WithStats(dryrun.Flag(chunkgrid.NewUnlock())), dryrun.Flag(newAttributesCommand()), dryrun.Flag(newRemoveCommand()), growing.NewReservations(),
+		session.WithStats(copying.NewCopy()), session.WithStats(copying.NewConvert()), session.WithStats(newConsolidateCommand()), session.WithStats(rechunking.NewCompact()), session.WithStats(rechunking.NewRegularize()), session.WithStats(rechunking.NewRechunk()), session.WithStats(growing.NewDrop()), session.WithStats(growing.NewInsert()), session.WithStats(dryrun.Flag(growing.NewStitch())), session.WithStats(newVacuumCommand()), dryrun.Flag(chunkgrid.NewRevert()), session.WithStats(newRunCommand()), session.WithStats(copying.NewFilter()), session.WithStats(copying.NewPyramid()),
+		session.WithStats(newVirtualizeCommand()), session.WithStats(copying.NewMaterialize()),
+		session.WithStats(checking.NewCheck()), session.WithStats(checking.NewEqual()), session.WithStats(checking.NewDiff()), newBenchCommand(), newDoctorCommand(), newConformanceCommand(), newManCommand(), newVersionCommand(),
 	} {
 		mark(c)
 		root.AddCommand(c)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/growth"
@@ -70,7 +71,7 @@ fails, the others are vacuumed nevertheless.`,
 type cleaned struct {
 	location  string
 	array     *zarr.Array
-	temporary []temporaryFact // as they were before
+	temporary []facts.TemporaryFile // as they were before
 	report    *rechunk.VacuumReport
 	staged    []rechunk.VacuumItem // what --give-up deletes
 }
@@ -204,7 +205,7 @@ func (v *vacuuming) clean(cmd *cobra.Command, c *cleaned) (err error) {
 
 // temporaryBefore lists the temporary files at and below a node. To open the node for
 // writing removes those of crashed writers.
-func temporaryBefore(cmd *cobra.Command, location string) (files []temporaryFact, err error) {
+func temporaryBefore(cmd *cobra.Command, location string) (files []facts.TemporaryFile, err error) {
 	if planfile.IsStored(strings.TrimPrefix(location, "file://")) {
 		return nil, nil // only local stores have any
 	}
@@ -213,11 +214,11 @@ func temporaryBefore(cmd *cobra.Command, location string) (files []temporaryFact
 		return nil, err
 	}
 	defer n.Close()
-	return temporaryFiles(cmd, n)
+	return facts.Temporary(cmd, n)
 }
 
 // below returns the files at and below a path of their store.
-func below(files []temporaryFact, path string) (some []temporaryFact) {
+func below(files []facts.TemporaryFile, path string) (some []facts.TemporaryFile) {
 	for _, f := range files {
 		if path == "" || strings.HasPrefix(f.Name, path+"/") {
 			some = append(some, f)
@@ -228,14 +229,14 @@ func below(files []temporaryFact, path string) (some []temporaryFact) {
 
 // vacuumTemporary deletes the temporary files of crashed writers, and adds those files to
 // the report that were there before.
-func vacuumTemporary(cmd *cobra.Command, a *zarr.Array, before []temporaryFact, dry bool, r *rechunk.VacuumReport) error {
+func vacuumTemporary(cmd *cobra.Command, a *zarr.Array, before []facts.TemporaryFile, dry bool, r *rechunk.VacuumReport) error {
 	if len(before) == 0 {
 		return nil
 	}
 	if !dry {
 		store.DirectoriesOf(a.Location().Store()).Sweep(cmd.Context())
 	}
-	after, err := temporaryFiles(cmd, a)
+	after, err := facts.Temporary(cmd, a)
 	if err != nil {
 		return err
 	}
@@ -247,7 +248,7 @@ func vacuumTemporary(cmd *cobra.Command, a *zarr.Array, before []temporaryFact, 
 	kept := rechunk.VacuumItem{Kind: "temporary", Kept: "the writer may still run"}
 	for _, f := range before {
 		item := &gone
-		if stay[f.Name] && !(dry && f.left) {
+		if stay[f.Name] && !(dry && f.Left) {
 			item = &kept
 		}
 		item.Keys, item.Values, item.Bytes = f.Name, item.Values+1, item.Bytes+f.Bytes

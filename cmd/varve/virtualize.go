@@ -662,3 +662,14 @@ func (r *virtualized) printLeft(w *bufio.Writer) {
 		}
 	}
 }
+
+// printManifest prints what a scan has made, as varve virtualize does.
+func printManifest(cmd *cobra.Command, at string, m *job.Manifest) error {
+	r := virtualized{Path: at, Files: m.Files, Arrays: []virtualizedArray{}, Left: []virtualizedRefuse{}, Notes: append([]string{}, m.Notes...), summary: m.Summary}
+	r.Copied.Chunks, r.Copied.Bytes = m.Padded()
+	for _, x := range m.Refused {
+		r.Left = append(r.Left, virtualizedRefuse{x.File, x.Path, failure.OneLine(x.Err), x.Array, x.More})
+	}
+	r.describe(m.Manifest)
+	return r.show(cmd)
+}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package chunkgrid
 
 import (
 	"fmt"
@@ -27,7 +27,8 @@ import (
 // planFlags has the flags of varve plan.
 type planFlags struct{ shape, dtype, target, chunks string }
 
-func newPlanCommand() *cobra.Command {
+// NewPlan returns the command plan.
+func NewPlan() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plan --shape SHAPE --dtype TYPE",
 		Short: "Propose chunks and shards for a new array, and count the objects they make",

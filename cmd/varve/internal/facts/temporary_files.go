@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package facts
 
 import (
 	"bufio"
@@ -14,31 +14,31 @@ import (
 	"varve.dev/zarr/store/filestore"
 )
 
-// temporaryFact is a temporary file below a node. It belongs to a write in progress or to
+// TemporaryFile is a temporary file below a node. It belongs to a write in progress or to
 // a crashed writer.
-type temporaryFact struct {
+type TemporaryFile struct {
 	Name     string    `json:"name"` // in the store
 	Bytes    int64     `json:"bytes"`
 	Modified time.Time `json:"modified"`
 
-	left bool // its writer has ended
+	Left bool `json:"-"` // its writer has ended
 }
 
-// temporaryFiles lists the temporary files at and below a node. Only local stores have
+// Temporary lists the temporary files at and below a node. Only local stores have
 // any.
-func temporaryFiles(cmd *cobra.Command, n zarr.Node) ([]temporaryFact, error) {
+func Temporary(cmd *cobra.Command, n zarr.Node) ([]TemporaryFile, error) {
 	files, err := check.Temporary(cmd.Context(), n)
 	if err != nil {
 		return nil, err
 	}
-	return temporaryFacts(files), nil
+	return TemporaryFiles(files), nil
 }
 
-// temporaryFacts describes temporary files.
-func temporaryFacts(files []filestore.Temporary) []temporaryFact {
-	found := make([]temporaryFact, len(files)) // programs read a list, never null
+// TemporaryFiles describes temporary files.
+func TemporaryFiles(files []filestore.Temporary) []TemporaryFile {
+	found := make([]TemporaryFile, len(files)) // programs read a list, never null
 	for i, t := range files {
-		found[i] = temporaryFact{t.Name, t.Size, t.Modified, t.Left}
+		found[i] = TemporaryFile{t.Name, t.Size, t.Modified, t.Left}
 	}
 	return found
 }
@@ -46,9 +46,9 @@ func temporaryFacts(files []filestore.Temporary) []temporaryFact {
 // shownTemporary is the number of temporary files that have a line of their own.
 const shownTemporary = 3
 
-// writeTemporary writes one line for each of the first temporary files, and one for all
+// WriteTemporary writes one line for each of the first temporary files, and one for all
 // of them.
-func writeTemporary(w *bufio.Writer, files []temporaryFact) {
+func WriteTemporary(w *bufio.Writer, files []TemporaryFile) {
 	var sum int64
 	for i, f := range files {
 		if sum += f.Bytes; i >= shownTemporary {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package checking
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/check"
 	"varve.dev/zarr/check/checksums"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
+	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/node"
@@ -28,7 +29,8 @@ import (
 	"varve.dev/zarr/internal/job"
 )
 
-func newCheckCommand() *cobra.Command {
+// NewCheck returns the command check.
+func NewCheck() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check NODE",
 		Short: "Look for damage in the stored chunks of an array, or of all arrays below a group; status 1 if there is any",
@@ -171,8 +173,8 @@ func chunksBelow(ctx context.Context, n zarr.Node) (all int64, err error) {
 	return all, nil
 }
 
-// printChecked prints what the tasks of a plan have found, as varve check does.
-func printChecked(cmd *cobra.Command, plan *job.Plan, r *job.Checked) error {
+// PrintChecked prints what the tasks of a plan have found, as varve check does.
+func PrintChecked(cmd *cobra.Command, plan *job.Plan, r *job.Checked) error {
 	var q job.Check
 	if err := json.Unmarshal(plan.Request, &q); err != nil {
 		return err
@@ -216,7 +218,7 @@ func (f *checkFlags) run(cmd *cobra.Command, location string) error {
 // that the flags ask for.
 func (f *checkFlags) finishArray(cmd *cobra.Command, location string, n zarr.Node, report *check.Report) (err error) {
 	c := newFindings(location, report.Arrays[0], f.unproven)
-	c.Temporary = temporaryFacts(report.Temporary)
+	c.Temporary = facts.TemporaryFiles(report.Temporary)
 	c.Checked, c.Repaired = newCheckedCounts(report.Checked), f.repaired
 	verdict := c.verdict()
 	if c.sums, err = f.sums(cmd, n, verdict == nil); err != nil {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package chunkgrid
 
 import (
 	"encoding/json"
@@ -18,7 +18,8 @@ import (
 	"varve.dev/zarr/rechunk"
 )
 
-func newRevertCommand() *cobra.Command {
+// NewRevert returns the command revert.
+func NewRevert() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "revert NODE|GROUP",
 		Short: "Go back to the chunk grid before the last compact, regularize, rechunk, drop or insert",

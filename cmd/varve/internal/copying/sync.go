@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package copying
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"encoding/json"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -357,4 +359,17 @@ func (s *synced) notes(line func(what, format string, args ...any)) {
 	if s.Other > 0 {
 		line("note", "not copied: %s", otherText(s.Other))
 	}
+}
+
+// PrintCopied prints what a copy has done in the end, as varve copy --sync does.
+func PrintCopied(cmd *cobra.Command, plan *job.Plan, r transfer.SyncReport) error {
+	var q job.Copy
+	if err := json.Unmarshal(plan.Request, &q); err != nil {
+		return err
+	}
+	s := newSynced(place.WithoutOptions(plan.Node), place.WithoutOptions(*plan.Target), q.Options(), r)
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, s)
+	}
+	return s.print(cmd.OutOrStdout())
 }

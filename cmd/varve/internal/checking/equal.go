@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package checking
 
 import (
 	"errors"
@@ -24,7 +24,8 @@ import (
 	"varve.dev/zarr/internal/checked"
 )
 
-func newEqualCommand() *cobra.Command {
+// NewEqual returns the command equal.
+func NewEqual() *cobra.Command {
 	return &cobra.Command{
 		Use:   "equal A B",
 		Short: "Compare shape, type and values of two arrays, or of all arrays of two groups; status 1 if they differ",

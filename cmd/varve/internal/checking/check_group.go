@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package checking
 
 import (
 	"bufio"
@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/check"
 	"varve.dev/zarr/cmd/varve/internal/consolidated"
+	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -43,8 +44,8 @@ type groupFindings struct {
 	Repaired []repairFact   `json:"repaired,omitzero"` // with --repair
 	Checked  *checkedCounts `json:"checked"`
 
-	Temporary []temporaryFact `json:"temporary"`
-	Remnants  []remnantFact   `json:"remnants"` // folders with chunks or nodes that no document describes
+	Temporary []facts.TemporaryFile `json:"temporary"`
+	Remnants  []remnantFact         `json:"remnants"` // folders with chunks or nodes that no document describes
 
 	records int64 // arrays whose records of rechunks are damaged
 
@@ -70,7 +71,7 @@ func newGroupFindings(location string, r *check.Report, unproven map[string]stri
 	g := &groupFindings{
 		Path: location, Arrays: []*findings{}, Chunks: c.Chunks, Inner: c.Inner, Bytes: c.Bytes, Dead: c.Dead, Missing: c.Missing, Faults: c.Faults,
 		Bad: c.Damaged, Unread: c.Unread, Failed: c.Unchecked, Differ: []string{}, Stale: []staleFact{}, Findings: findingsOf(location, r.Findings, unproven), Checked: newCheckedCounts(c),
-		Temporary: temporaryFacts(r.Temporary), Remnants: []remnantFact{},
+		Temporary: facts.TemporaryFiles(r.Temporary), Remnants: []remnantFact{},
 	}
 	for _, o := range r.Remnants {
 		g.Remnants = append(g.Remnants, remnantFact{pathBelow(location, o.Path), o.Key})
@@ -167,7 +168,7 @@ func (g *groupFindings) print(cmd *cobra.Command) error {
 			fmt.Fprintf(w, "%s  holds values such as %s, but no document, so no program reads them: restore its document from a copy, or repeat the command that was stopped, such as varve copy, which stores documents last\n",
 				phrase.Printable(o.Path), phrase.Printable(o.Key))
 		}
-		writeTemporary(w, g.Temporary)
+		facts.WriteTemporary(w, g.Temporary)
 		g.sums.write(w, g.Path)
 		return err
 	})

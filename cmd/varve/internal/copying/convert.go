@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package copying
 
 import (
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+
+	"encoding/json"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -36,7 +39,8 @@ type convertFlags struct {
 	singleWriter        *bool
 }
 
-func newConvertCommand() *cobra.Command {
+// NewConvert returns the command convert.
+func NewConvert() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "convert SRC [DST] --to 2|3",
 		Short: "Convert a node and everything below it to the other format version",
@@ -415,4 +419,14 @@ func (c *conversionFacts) printMissing(w io.Writer) error {
 	}
 	_, err := fmt.Fprintf(w, "  missing chunks  %s, %s: %s\n", phrase.Count(c.Filled), phrase.Bytes(c.FilledBytes), done)
 	return err
+}
+
+// PrintConverted prints what a conversion has done, as varve convert does.
+func PrintConverted(cmd *cobra.Command, plan *job.Plan, r convert.Conversion) error {
+	var q job.Conversion
+	if err := json.Unmarshal(plan.Request, &q); err != nil {
+		return err
+	}
+	f := &convertFlags{to: strconv.Itoa(q.Format)}
+	return f.printResult(cmd, place.WithoutOptions(plan.Node), place.WithoutOptions(*plan.Target), r)
 }

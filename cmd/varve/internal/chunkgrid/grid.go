@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package chunkgrid
 
 import (
 	"bufio"
@@ -34,7 +34,8 @@ type gridFlags struct {
 	ascii                                      bool
 }
 
-func newGridCommand() *cobra.Command {
+// NewGrid returns the command grid.
+func NewGrid() *cobra.Command {
 	var f gridFlags
 	c := &cobra.Command{
 		Use:   "grid NODE, grid --shape SHAPE --chunk-grid JSON",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package copying
 
 import (
 	"cmp"
@@ -39,7 +39,8 @@ type filtering struct {
 	where, mask, axis string
 }
 
-func newFilterCommand() *cobra.Command {
+// NewFilter returns the command filter.
+func NewFilter() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "filter SRC DST --where EXPR|--mask FILE",
 		Short: "Keep the rows of a table, or the planes of an array, that a condition selects",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package chunkgrid
 
 import (
 	"bytes"
@@ -26,7 +26,8 @@ import (
 	"varve.dev/zarr/internal/rehearsal"
 )
 
-func newUnlockCommand() *cobra.Command {
+// NewUnlock returns the command unlock.
+func NewUnlock() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "unlock NODE",
 		Short: "Turn the regular chunk grid of an array, or of all arrays of a group, into a rectilinear one",

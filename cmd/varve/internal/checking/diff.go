@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package checking
 
 import (
 	"bufio"
@@ -22,7 +22,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-func newDiffCommand() *cobra.Command {
+// NewDiff returns the command diff.
+func NewDiff() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Say in what two nodes differ: attributes, shapes, types, members, and the regions of values; status 1 if they do",

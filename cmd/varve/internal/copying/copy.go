@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package copying
 
 import (
 	"context"
@@ -48,7 +48,8 @@ type copyFlags struct {
 	synced                    syncFlags
 }
 
-func newCopyCommand() *cobra.Command {
+// NewCopy returns the command copy.
+func NewCopy() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "copy SRC DST",
 		Short: "Copy a node and everything below it, within a store or to another one",
@@ -488,8 +489,9 @@ func noteReserved(w io.Writer, n int) error {
 	return err
 }
 
-func newMaterializeCommand() *cobra.Command {
-	c := newCopyCommand()
+// NewMaterialize returns the command materialize.
+func NewMaterialize() *cobra.Command {
+	c := NewCopy()
 	c.Use = "materialize SRC DST"
 	c.Short = "Copy a virtual array, or a group of them, into a real one"
 	c.Long = `Copy a virtual array, or a group of them, into a real one. SRC is in a manifest of varve virtualize, such as

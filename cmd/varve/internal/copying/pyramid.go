@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package copying
 
 import (
 	"encoding/json"
@@ -34,7 +34,8 @@ type levelling struct {
 	singleWriter    *bool
 }
 
-func newPyramidCommand() *cobra.Command {
+// NewPyramid returns the command pyramid.
+func NewPyramid() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "pyramid NODE",
 		Short: "Make levels of lower resolution of an array, or bring them up to date",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package checking
 
 import (
 	"bufio"
@@ -51,7 +51,7 @@ type findings struct {
 	Checked  *checkedCounts `json:"checked,omitempty"`
 
 	// Temporary is set only if NODE is an array. A group lists the files of its members.
-	Temporary []temporaryFact `json:"temporary,omitzero"`
+	Temporary []facts.TemporaryFile `json:"temporary,omitzero"`
 
 	sums
 	of *check.Array
@@ -262,7 +262,7 @@ func (c *findings) write(w *bufio.Writer) error {
 	if c.Pending != nil {
 		_, err = fmt.Fprintf(w, "%s  %s\n", phrase.Printable(c.Path), phrase.Printable(c.Pending.Text()))
 	}
-	writeTemporary(w, c.Temporary)
+	facts.WriteTemporary(w, c.Temporary)
 	c.sums.write(w, c.Path)
 	return err
 }
