@@ -23,6 +23,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/input"
+	"varve.dev/zarr/cmd/varve/internal/inspecting"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/place"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -183,7 +184,7 @@ func (c *creation) createGroup(cmd *cobra.Command, location string) error {
 	}
 	place.NoteFolder(cmd, location)
 	if session.WantsJSON(cmd) {
-		err = infoGroup(cmd, location, g)
+		err = inspecting.PrintGroup(cmd, location, g)
 	} else {
 		session.Confirm(cmd, "%s  group of format %d", location, g.Format())
 	}
@@ -235,7 +236,7 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 	facts.NoteMissing(cmd, location, a)
 	place.NoteFolder(cmd, location)
 	if session.WantsJSON(cmd) {
-		err = infoArray(cmd, location, a, false)
+		err = inspecting.PrintArray(cmd, location, a, false)
 	} else {
 		session.Confirm(cmd, "%s  %s  %s  %s", location, a.Type(), phrase.Shape(a.Shape()), cmp.Or(c.chosen(a), "chunks "+phrase.Chunks(a.Grid())))
 	}

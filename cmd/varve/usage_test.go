@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/inspecting"
 )
 
 func TestUsageErrors(t *testing.T) {
@@ -375,7 +376,7 @@ func TestSentence(t *testing.T) {
 		{wrap(fmt.Errorf("%w: %w", zarr.ErrDecided, context.Canceled)), "interrupted: write a.zarr: " + zarr.ErrDecided.Error() + "; do not repeat the change"},
 		{failure.Leftover(wrap(io.ErrNoProgress), "it was deleted"), wrap(io.ErrNoProgress).Error() + "; it was deleted"},
 	} {
-		cmd := newCatCommand()
+		cmd := inspecting.NewCat()
 		ctx, cancel := context.WithCancel(t.Context())
 		cmd.SetContext(ctx)
 		cancel()
@@ -383,7 +384,7 @@ func TestSentence(t *testing.T) {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
-	cmd := newCatCommand()
+	cmd := inspecting.NewCat()
 	cmd.SetContext(t.Context())
 	if got := sentence(cmd, canceled); strings.Contains(got, "interrupted") {
 		t.Errorf("nobody interrupted the command, and it says %q", got)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package inspecting
 
 import (
 	"bufio"
@@ -29,7 +29,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-func newTreeCommand() *cobra.Command {
+// NewTree returns the command tree.
+func NewTree() *cobra.Command {
 	return &cobra.Command{
 		Use:   "tree NODE",
 		Short: "Print a node and everything below it",
@@ -51,7 +52,8 @@ func newTreeCommand() *cobra.Command {
 	}
 }
 
-func newListCommand() *cobra.Command {
+// NewList returns the command list.
+func NewList() *cobra.Command {
 	return &cobra.Command{
 		Use:               "ls NODE",
 		Short:             "List the members of a group, one per line",

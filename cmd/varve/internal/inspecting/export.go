@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package inspecting
 
 import (
 	"bufio"
@@ -28,7 +28,8 @@ import (
 	"varve.dev/zarr/internal/cf"
 )
 
-func newExportCommand() *cobra.Command {
+// NewExport returns the command export.
+func NewExport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export NODE [--select ELEMENTS] [-o FILE], export GROUP --format csv [-o FILE]",
 		Short: "Write the values of an array to a file or to standard output",

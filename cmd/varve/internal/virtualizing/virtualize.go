@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package virtualizing
 
 import (
 	"bufio"
@@ -46,7 +46,8 @@ type virtualizeFlags struct {
 	planTo             string
 }
 
-func newVirtualizeCommand() *cobra.Command {
+// NewVirtualize returns the command virtualize.
+func NewVirtualize() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "virtualize FILE… -o OUT",
 		Short: "Show foreign files as one Zarr hierarchy, without copying their bytes",
@@ -663,8 +664,8 @@ func (r *virtualized) printLeft(w *bufio.Writer) {
 	}
 }
 
-// printManifest prints what a scan has made, as varve virtualize does.
-func printManifest(cmd *cobra.Command, at string, m *job.Manifest) error {
+// PrintManifest prints what a scan has made, as varve virtualize does.
+func PrintManifest(cmd *cobra.Command, at string, m *job.Manifest) error {
 	r := virtualized{Path: at, Files: m.Files, Arrays: []virtualizedArray{}, Left: []virtualizedRefuse{}, Notes: append([]string{}, m.Notes...), summary: m.Summary}
 	r.Copied.Chunks, r.Copied.Bytes = m.Padded()
 	for _, x := range m.Refused {

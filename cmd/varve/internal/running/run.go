@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package running
 
 import (
 	"context"
@@ -48,7 +48,8 @@ type running struct {
 // usualTaken is the value of --take without a number. All processes must have the same.
 const usualTaken = "100"
 
-func newRunCommand() *cobra.Command {
+// NewRun returns the command run.
+func NewRun() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run PLAN",
 		Short: "Execute a plan of another command, whole or in parts",

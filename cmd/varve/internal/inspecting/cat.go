@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package inspecting
 
 import (
 	"bufio"
@@ -15,7 +15,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/usage"
 )
 
-func newCatCommand() *cobra.Command {
+// NewCat returns the command cat.
+func NewCat() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cat NODE [--select ELEMENTS]",
 		Short: "Print the values of an array, without the middle of long axes",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package inspecting
 
 import (
 	"context"
@@ -25,7 +25,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-func newInfoCommand() *cobra.Command {
+// NewInfo returns the command info.
+func NewInfo() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "info NODE",
 		Short: "Print what a node is: shape, type, chunks, codecs and attributes",
@@ -51,14 +52,15 @@ func info(cmd *cobra.Command, location string, stats bool) error {
 	defer n.Close()
 	switch n := n.(type) {
 	case *zarr.Array:
-		return infoArray(cmd, location, n, stats)
+		return PrintArray(cmd, location, n, stats)
 	case *zarr.Group:
-		return infoGroup(cmd, location, n)
+		return PrintGroup(cmd, location, n)
 	}
 	return nil
 }
 
-func infoArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) error {
+// PrintArray TODO-DOC.
+func PrintArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) error {
 	f := facts.Describe(location, a.Metadata())
 	f.Notes = append(f.Notes, a.Notes()...)
 	ctx := cmd.Context()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package inspecting
 
 import (
 	"bufio"
@@ -96,9 +96,9 @@ func begun(members iter.Seq2[zarr.Member, error]) (begin func(), all iter.Seq2[z
 	}, end
 }
 
-// infoGroup prints a group. It passes the members on one by one, because there may be
+// PrintGroup prints a group. It passes the members on one by one, because there may be
 // very many.
-func infoGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
+func PrintGroup(cmd *cobra.Command, location string, g *zarr.Group) error {
 	f := groupFacts{Path: location, Kind: "group", Format: g.Format(), Attributes: g.Attributes()}
 	o := look(cmd, location, g)
 	defer o.end()
