@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package removing
 
 import (
 	"context"
@@ -21,7 +21,8 @@ import (
 	"varve.dev/zarr/store/zipstore"
 )
 
-func newRemoveCommand() *cobra.Command {
+// NewRemove returns the command remove.
+func NewRemove() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rm NODE",
 		Short: "Remove a node and everything below it",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package removing
 
 import (
 	"context"
@@ -35,7 +35,8 @@ type vacuuming struct {
 	singleWriter     *bool
 }
 
-func newVacuumCommand() *cobra.Command {
+// NewVacuum returns the command vacuum.
+func NewVacuum() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "vacuum NODE|GROUP",
 		Short: "Delete what no metadata of an array describes, such as the chunks before a rechunk",
