@@ -372,6 +372,7 @@ func TestSentence(t *testing.T) {
 		{canceled, "interrupted: write a.zarr"},
 		{failure.Leftover(canceled, "it was deleted"), "interrupted: write a.zarr; it was deleted"},
 		{context.Canceled, "interrupted: cat"},
+		{failure.Leftover(context.Canceled, "it was deleted"), "interrupted: cat; it was deleted"},
 		{incomplete, incomplete.Error() + "; the change is visible and must not be repeated"},
 		{wrap(fmt.Errorf("%w: %w", zarr.ErrDecided, context.Canceled)), "interrupted: write a.zarr: " + zarr.ErrDecided.Error() + "; do not repeat the change"},
 		{failure.Leftover(wrap(io.ErrNoProgress), "it was deleted"), wrap(io.ErrNoProgress).Error() + "; it was deleted"},

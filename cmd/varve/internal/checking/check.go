@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package checking has the commands that find faults and differences: check, equal and
+// diff.
 package checking
 
 import (

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package chunkgrid has the commands about chunk grids: grid shows one, plan chooses one,
+// unlock permits chunks of any length, and revert goes back to the grid before.
 package chunkgrid
 
 import (

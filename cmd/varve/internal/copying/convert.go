@@ -3,13 +3,12 @@
 package copying
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
-
-	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package copying has the commands that make a node of another one: copy, materialize,
+// convert, filter and pyramid.
 package copying
 
 import (

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package cost says what a plan takes: memory, space, time, and money for requests.
 package cost
 
 import (

@@ -4,9 +4,8 @@ package dimensions
 
 import (
 	"slices"
-	"strings"
-
 	"strconv"
+	"strings"
 
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package inspecting has the commands that show nodes and elements: info, tree, ls, cat and
+// export.
 package inspecting
 
 import (

@@ -11,9 +11,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
-
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"

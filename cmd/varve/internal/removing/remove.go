@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package removing has the commands that delete: rm deletes nodes, vacuum what crashed
+// writers and earlier grids have left.
 package removing
 
 import (

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package running has the command run, which executes the plans of other commands, also
+// together with other processes or by a runner.
 package running
 
 import (

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package virtualizing has the command virtualize, which makes manifests of files of other
+// formats.
 package virtualizing
 
 import (
@@ -16,7 +18,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package creating
 
 import (
 	"context"
@@ -28,7 +28,8 @@ import (
 	"varve.dev/zarr/selection"
 )
 
-func newWriteCommand() *cobra.Command {
+// NewWrite returns the command write.
+func NewWrite() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "write NODE [--select ELEMENTS] [FILE|-], write NODE [--select ELEMENTS] --value VALUE",
 		Short: "Write values from a file or standard input, or one value, into an array",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package planfile writes and reads the files of --plan, which varve run executes.
 package planfile
 
 import (
@@ -14,7 +15,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/localfile"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package creating has the commands that make nodes, and store what they have: create,
+// write and attrs.
+package creating
 
 import (
 	"cmp"
@@ -50,7 +52,8 @@ type creation struct {
 	times                      growth.Times
 }
 
-func newCreateCommand() *cobra.Command {
+// NewCreate returns the command create.
+func NewCreate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NODE --shape SHAPE --dtype TYPE, create NODE --from FILE, create NODE --group",
 		Short: "Create an array or a group",

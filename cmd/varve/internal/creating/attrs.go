@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package creating
 
 import (
 	"cmp"
@@ -28,7 +28,8 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-func newAttributesCommand() *cobra.Command {
+// NewAttributes returns the command attributes.
+func NewAttributes() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "attrs NODE [get [KEY] | set KEY JSON | unset KEY]",
 		Short: "Show or change the user attributes of a node",
