@@ -92,13 +92,26 @@ https://example.org/era5.zarr. varve help terms explains the words used here; va
 	root.Flags().Bool("version", false, "print the version of this program")
 	session.Flags(root)
 	for _, c := range []*cobra.Command{
-		inspecting.NewInfo(), inspecting.NewTree(), inspecting.NewList(), chunkgrid.NewGrid(), newDemoCommand(),
-		session.WithStats(inspecting.NewCat()), session.WithStats(inspecting.NewExport()),
-		chunkgrid.NewPlan(), session.WithStats(dryrun.Flag(creating.NewCreate())), session.WithStats(dryrun.Flag(creating.NewWrite())), session.WithStats(dryrun.Flag(growing.NewAppend())),
-		session.WithStats(dryrun.Flag(growing.NewResize())), session.WithStats(dryrun.Flag(chunkgrid.NewUnlock())), dryrun.Flag(creating.NewAttributes()), dryrun.Flag(removing.NewRemove()), growing.NewReservations(),
-		session.WithStats(copying.NewCopy()), session.WithStats(copying.NewConvert()), session.WithStats(newConsolidateCommand()), session.WithStats(rechunking.NewCompact()), session.WithStats(rechunking.NewRegularize()), session.WithStats(rechunking.NewRechunk()), session.WithStats(growing.NewDrop()), session.WithStats(growing.NewInsert()), session.WithStats(dryrun.Flag(growing.NewStitch())), session.WithStats(removing.NewVacuum()), dryrun.Flag(chunkgrid.NewRevert()), session.WithStats(running.NewRun()), session.WithStats(copying.NewFilter()), session.WithStats(copying.NewPyramid()),
+		inspecting.NewInfo(), inspecting.NewTree(), inspecting.NewList(), chunkgrid.NewGrid(),
+		newDemoCommand(), session.WithStats(inspecting.NewCat()),
+		session.WithStats(inspecting.NewExport()), chunkgrid.NewPlan(),
+		session.WithStats(dryrun.Flag(creating.NewCreate())),
+		session.WithStats(dryrun.Flag(creating.NewWrite())),
+		session.WithStats(dryrun.Flag(growing.NewAppend())),
+		session.WithStats(dryrun.Flag(growing.NewResize())),
+		session.WithStats(dryrun.Flag(chunkgrid.NewUnlock())), dryrun.Flag(creating.NewAttributes()),
+		dryrun.Flag(removing.NewRemove()), growing.NewReservations(),
+		session.WithStats(copying.NewCopy()), session.WithStats(copying.NewConvert()),
+		session.WithStats(newConsolidateCommand()), session.WithStats(rechunking.NewCompact()),
+		session.WithStats(rechunking.NewRegularize()), session.WithStats(rechunking.NewRechunk()),
+		session.WithStats(growing.NewDrop()), session.WithStats(growing.NewInsert()),
+		session.WithStats(dryrun.Flag(growing.NewStitch())), session.WithStats(removing.NewVacuum()),
+		dryrun.Flag(chunkgrid.NewRevert()), session.WithStats(running.NewRun()),
+		session.WithStats(copying.NewFilter()), session.WithStats(copying.NewPyramid()),
 		session.WithStats(virtualizing.NewVirtualize()), session.WithStats(copying.NewMaterialize()),
-		session.WithStats(checking.NewCheck()), session.WithStats(checking.NewEqual()), session.WithStats(checking.NewDiff()), newBenchCommand(), newDoctorCommand(), newConformanceCommand(), newManCommand(), newVersionCommand(),
+		session.WithStats(checking.NewCheck()), session.WithStats(checking.NewEqual()),
+		session.WithStats(checking.NewDiff()), newBenchCommand(), newDoctorCommand(),
+		newConformanceCommand(), newManCommand(), newVersionCommand(),
 	} {
 		mark(c)
 		root.AddCommand(c)

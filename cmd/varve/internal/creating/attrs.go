@@ -28,7 +28,7 @@ import (
 	"varve.dev/zarr/metadata"
 )
 
-// NewAttributes returns the command attributes.
+// NewAttributes returns the command attrs.
 func NewAttributes() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "attrs NODE [get [KEY] | set KEY JSON | unset KEY]",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package growing has the commands that change the extent of arrays: append, insert, drop,
-// resize, stitch, and reservations of what several writers append.
+// Package growing has the commands that change the extent of arrays: append, insert,
+// drop, resize, stitch, and reservations of what several writers append.
 package growing
 
 import (

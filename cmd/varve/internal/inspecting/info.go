@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inspecting has the commands that show nodes and elements: info, tree, ls, cat and
-// export.
+// Package inspecting has the commands that show nodes and elements: info, tree, ls, cat
+// and export.
 package inspecting
 
 import (
@@ -61,7 +61,7 @@ func info(cmd *cobra.Command, location string, stats bool) error {
 	return nil
 }
 
-// PrintArray TODO-DOC.
+// PrintArray prints what an array is.
 func PrintArray(cmd *cobra.Command, location string, a *zarr.Array, stats bool) error {
 	f := facts.Describe(location, a.Metadata())
 	f.Notes = append(f.Notes, a.Notes()...)

@@ -52,7 +52,7 @@ func NewTree() *cobra.Command {
 	}
 }
 
-// NewList returns the command list.
+// NewList returns the command ls.
 func NewList() *cobra.Command {
 	return &cobra.Command{
 		Use:               "ls NODE",
@@ -268,8 +268,8 @@ func (b *branch) grow(cmd *cobra.Command, location string, g *zarr.Group, stale 
 	return bad
 }
 
-// branchAt returns the branch at a path, to add members to it. It creates groups on the way
-// that have no document.
+// branchAt returns the branch at a path, to add members to it. It creates groups on the
+// way that have no document.
 func branchAt(at map[string]*branch, p string) *branch {
 	if b := at[p]; b != nil {
 		return b

@@ -21,9 +21,9 @@ import (
 // errDeletable stops a removal just before it deletes anything.
 var errDeletable = errors.New("the node can be deleted")
 
-// CheckDeletable returns an error if a node cannot be deleted. Callers use it before they ask
-// for permission. It changes nothing, and waits for no lock, since a lock may be released
-// before the answer.
+// CheckDeletable returns an error if a node cannot be deleted. Callers use it before they
+// ask for permission. It changes nothing, and waits for no lock, since a lock may be
+// released before the answer.
 func CheckDeletable(cmd *cobra.Command, location string, opt *zarr.Options) error {
 	if session.IsDryRun(cmd) {
 		return nil // a dry run does not ask

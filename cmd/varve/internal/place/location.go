@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package place opens the locations where commands store and delete nodes, and asks before
-// data there is deleted or replaced.
+// Package place opens the locations where commands store and delete nodes, and asks
+// before data there is deleted or replaced.
 package place
 
 import (

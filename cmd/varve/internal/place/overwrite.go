@@ -14,8 +14,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// ConfirmReplacement asks before --overwrite replaces a group with members, or an array by
-// something else than an array. It does not ask about other nodes. Before it asks, it
+// ConfirmReplacement asks before --overwrite replaces a group with members, or an array
+// by something else than an array. It does not ask about other nodes. Before it asks, it
 // calls try, which changes nothing and returns an error if the command would fail.
 func ConfirmReplacement(cmd *cobra.Command, location string, byArray bool, try func() error) error {
 	isArray, members, err := existing(cmd.Context(), location)

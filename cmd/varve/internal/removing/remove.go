@@ -23,7 +23,7 @@ import (
 	"varve.dev/zarr/store/zipstore"
 )
 
-// NewRemove returns the command remove.
+// NewRemove returns the command rm.
 func NewRemove() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rm NODE",

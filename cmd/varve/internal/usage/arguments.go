@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package usage checks the arguments and flags of a command line, and says what a mistake in
-// them may mean.
+// Package usage checks the arguments and flags of a command line, and says what a mistake
+// in them may mean.
 package usage
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package virtualizing has the command virtualize, which makes manifests of files of other
-// formats.
+// Package virtualizing has the command virtualize, which makes manifests of files of
+// other formats.
 package virtualizing
 
 import (
