@@ -19,9 +19,9 @@ demo: ## make a small archive in build/demo, append to it and read it back
 	@rm -rf build/demo && mkdir -p build
 	@go run ./cmd/varve demo build/demo
 
-build: ## the static binary build/varve
+build: ## the static binary build/varve, stripped as the released one
 	@mkdir -p build
-	CGO_ENABLED=0 go build -trimpath -ldflags "-X main.commit=$(COMMIT) -X main.version=$(VERSION)" -o build/varve ./cmd/varve
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.commit=$(COMMIT) -X main.version=$(VERSION)" -o build/varve ./cmd/varve
 
 test: check ## all that a change must pass: checks and tests; CI adds race, fuzz and more
 	@VET=off $(MAKE) --no-print-directory unit

@@ -71,10 +71,6 @@ func (a *Array) FillValue() FillValue {
 	return fillValueOf(s.Type, s.Fill, s.Doc.HasNullFill())
 }
 
-// HasChecksum reports whether a codec stores a checksum of every chunk or, in shards, of
-// every inner chunk. Without one, damage that decodes to other values is read as them.
-func (a *Array) HasChecksum() bool { return a.core.State().Engine.Chain.HasChecksum() }
-
 // Attributes returns the user attributes as a JSON object, in their stored spelling.
 func (a *Array) Attributes() []byte { return bytes.Clone(a.core.State().Doc.Attributes) }
 

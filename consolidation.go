@@ -190,7 +190,7 @@ func (g *Group) documents(ctx context.Context, w *walked) iter.Seq2[string, []by
 			var raw []byte
 			format := 0
 			n := g.place()
-			if why := metadata.CheckPath(m.Path); err == nil && why != nil {
+			if why := nodename.CheckBelow(m.Path); err == nil && why != nil {
 				w.left = append(w.left, store.Entry{Name: m.Path, Unusable: "left out of the consolidated metadata: " + why.Error()})
 				continue
 			}

@@ -15,6 +15,7 @@ import (
 
 	"varve.dev/zarr/internal/array"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
@@ -262,7 +263,7 @@ func (g *Group) consolidated(ctx context.Context, c *metadata.Consolidated, deep
 		// Valid members come first, so that a program that stops at the first error has
 		// seen them.
 		for path, err := range c.Refused() {
-			if !errors.Is(err, metadata.ErrUnusable) && !yield(g.refused(path), g.fail("list", err)) {
+			if !errors.Is(err, nodename.ErrUnusable) && !yield(g.refused(path), g.fail("list", err)) {
 				return
 			}
 		}
@@ -276,7 +277,7 @@ func (g *Group) consolidated(ctx context.Context, c *metadata.Consolidated, deep
 func unusable(c *metadata.Consolidated) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		for path, err := range c.Refused() {
-			if errors.Is(err, metadata.ErrUnusable) && !yield(store.Entry{Name: path, Unusable: "the consolidated metadata lists it: " + err.Error()}, nil) {
+			if errors.Is(err, nodename.ErrUnusable) && !yield(store.Entry{Name: path, Unusable: "the consolidated metadata lists it: " + err.Error()}, nil) {
 				return
 			}
 		}

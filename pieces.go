@@ -55,7 +55,7 @@ func (p Piece[T]) Into(dst []T) error {
 
 // move is Into for values with pointers, which cannot be copied as bytes.
 func (p Piece[T]) move(dst []T) error {
-	for i, place := range p.To.Places() {
+	for i, place := range (*subset.Elements)(p.To).Places() {
 		dst[place] = p.Data[i]
 	}
 	return nil
@@ -131,7 +131,7 @@ type reader[T dtype.Element] struct {
 	target
 	size    int64 // bytes of an element
 	bare    bool
-	pull    func() (from, to *selection.Resolved, more bool)
+	pull    func() (from, to *subset.Elements, more bool)
 	shape   []int64
 	running *sync.WaitGroup
 	most    int64 // bytes; 0 is pieceBudget
@@ -153,7 +153,7 @@ func (d *reader[T]) fill(ctx context.Context) {
 			if !more {
 				return
 			}
-			d.held = &pending[T]{Piece: Piece[T]{From: from, To: to, whole: d.shape, bare: d.bare}, done: make(chan error, 1)}
+			d.held = &pending[T]{Piece: Piece[T]{From: (*selection.Resolved)(from), To: (*selection.Resolved)(to), whole: d.shape, bare: d.bare}, done: make(chan error, 1)}
 			// Twice the size leaves room for elements that are converted to values. The
 			// bound only prevents an overflow.
 			d.held.bytes = 2 * min(from.Len(), math.MaxInt64/32) * d.size
@@ -173,7 +173,7 @@ const maxAhead = 16
 
 func (d *reader[T]) read(ctx context.Context, p *pending[T]) error {
 	var e element.Buffer
-	err := d.part(p.From).read(ctx, element.Check[T], true, func(r *snapshot.Selected) (strided.View, error) {
+	err := d.part((*subset.Elements)(p.From)).read(ctx, element.Check[T], true, func(r *snapshot.Selected) (strided.View, error) {
 		// Divide instead of multiplying, which could overflow.
 		if r.Len() > d.options.Limits.block()/d.size {
 			return strided.View{}, fmt.Errorf("%w: a block of shape %v selected from one chunk ("+remedy.LimitsBlock+")", ErrLimit, r.Shape())
@@ -194,9 +194,9 @@ func (d *reader[T]) read(ctx context.Context, p *pending[T]) error {
 // if a chunk has more bytes than that. So few chunks are read twice. A nil selection is
 // the whole array.
 func (a *Array) Slabs(sel selection.Selection, limit int64) (iter.Seq[selection.Selection], error) {
-	r, err := a.Select(sel)
+	r, err := a.core.State().Resolve(sel, nil)
 	if err != nil {
-		return nil, err
+		return nil, a.fail("select", err)
 	}
 	var within []*grid.Grid
 	if inner := a.Inner(); inner != nil {
@@ -206,7 +206,7 @@ func (a *Array) Slabs(sel selection.Selection, limit int64) (iter.Seq[selection.
 	}
 	return func(yield func(selection.Selection) bool) {
 		for slab := range r.Slabs(a.Grid(), int64(a.core.State().Engine.Size), limit, within...) {
-			if !yield(r.Part(slab)) {
+			if !yield((*selection.Resolved)(r.Part(slab))) {
 				return
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/selection"
 )
 
@@ -97,8 +98,8 @@ type target struct {
 func (a *Array) target(sel selection.Selection) target { return target{a, a.core.State(), sel} }
 
 // part returns a part of the selected elements.
-func (t target) part(sel selection.Selection) target {
-	t.sel = sel
+func (t target) part(e *subset.Elements) target {
+	t.sel = (*selection.Resolved)(e)
 	return t
 }
 
@@ -124,7 +125,7 @@ func (a *Array) Select(sel selection.Selection) (*selection.Resolved, error) {
 	if err != nil {
 		return nil, a.fail("select", err)
 	}
-	return r.Resolved, nil
+	return (*selection.Resolved)(r.Elements), nil
 }
 
 // Elements is an [*Array], or a [*View] of one: what selections are read from and written
@@ -154,7 +155,7 @@ func (a *Array) of(sel selection.Selection) (target, error) {
 // inserted, they wrap [ErrConflict]: make the view again.
 type View struct {
 	array     *Array
-	sel       *selection.Resolved
+	sel       *subset.Elements
 	typ       dtype.Type
 	numbering *snapshot.Numbering // of the elements that sel selects
 }
@@ -170,7 +171,7 @@ func (t target) view() (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &View{t.Array, r.Resolved, r.Type, t.at.Numbering}, nil
+	return &View{t.Array, r.Elements, r.Type, t.at.Numbering}, nil
 }
 
 // View returns a selection of the view.
@@ -186,18 +187,37 @@ func (v *View) View(sel selection.Selection) (*View, error) {
 // Transpose returns the view with its axes in another order: axis i of the result is axis
 // axes[i] of v. Without arguments the order is reversed.
 func (v *View) Transpose(axes ...int) (*View, error) {
-	r, err := v.sel.Transpose(axes...)
-	if err != nil {
+	rank := v.Rank()
+	if len(axes) == 0 {
+		for i := range rank {
+			axes = append(axes, rank-1-i)
+		}
+	}
+	if err := checkOrder(axes, rank); err != nil {
 		return nil, v.array.fail("view", err)
 	}
-	return &View{v.array, r, v.typ, v.numbering}, nil
+	return &View{v.array, v.sel.Transpose(axes), v.typ, v.numbering}, nil
+}
+
+func checkOrder(axes []int, rank int) error {
+	seen := make([]bool, rank)
+	for _, k := range axes {
+		if k < 0 || k >= rank || seen[k] {
+			return fault.Argument("axes %d are not a permutation of %s", axes, quantity.Count(rank, "axes"))
+		}
+		seen[k] = true
+	}
+	if len(axes) != rank {
+		return fault.Argument("%s given, but the view has %s", quantity.Count(len(axes), "axes"), quantity.Count(rank, "axes"))
+	}
+	return nil
 }
 
 // Array returns the array that the view selects from.
 func (v *View) Array() *Array { return v.array }
 
 // Selection returns the elements of the view as a selection of the array.
-func (v *View) Selection() *selection.Resolved { return v.sel }
+func (v *View) Selection() *selection.Resolved { return (*selection.Resolved)(v.sel) }
 
 // Type returns the data type of the elements.
 func (v *View) Type() dtype.Type { return v.typ }
@@ -213,7 +233,7 @@ func (v *View) Rank() int { return len(v.sel.Shape()) }
 // axes of the array.
 func (v *View) DimensionNames() []string {
 	given, axes := v.array.DimensionNames(), v.sel.Axes()
-	// Resolved.Axes returns nil for points and masks.
+	// There are no axes of points and masks.
 	if given == nil || axes == nil {
 		return nil
 	}
@@ -225,16 +245,19 @@ func (v *View) DimensionNames() []string {
 }
 
 func (v *View) of(sel selection.Selection) (target, error) {
-	t := v.array.target(v.sel)
+	t := v.array.target(v.Selection())
 	if t.at.Numbering != v.numbering {
 		return t, array.ErrMoved
 	}
 	if sel == nil {
 		return t, nil
 	}
-	r, err := v.sel.Select(sel, v.DimensionNames())
-	t.sel = r
-	return t, err
+	inner := selection.Target{Shape: v.Shape(), Names: v.DimensionNames()}
+	q, err := inner.Resolve(sel)
+	if err != nil {
+		return t, err
+	}
+	return t.part(v.sel.Select((*subset.Elements)(q))), nil
 }
 
 // ReadStrided is [Read] into memory with another layout than C order. The element at

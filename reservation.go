@@ -15,11 +15,13 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/array"
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
@@ -167,7 +169,7 @@ func (r *Reservation) holdFree(ctx context.Context, axis int, lengths []int64) e
 		return fault.Argument("axis %d has edges up to %d, beyond its extent %d: fill or trim them first", axis, end.Covered(), end.Extent())
 	}
 	how := cmp.Or(store.LockingOf(ctx).Operation, a.options.Locking.Operation)
-	r.held.Note = array.ReservationNote{Axis: axis, Start: end.Extent(), Lengths: slices.Clone(lengths), By: store.ThisProcess(how)}
+	r.held.Note = array.ReservationNote{Axis: axis, Start: end.Extent(), Lengths: slices.Clone(lengths), By: driver.ThisProcess(how)}
 	// Check the plan before the array is held.
 	if _, err := r.grown(s); err != nil {
 		return err
@@ -277,7 +279,8 @@ func (r *Reservation) write(ctx context.Context, part int, e element.Buffer) err
 	if err != nil {
 		return err
 	}
-	view, err := (&snapshot.Selected{Resolved: sel, Type: next.Type, Heap: next.Engine.Heap}).CheckedView(e)
+	of := (*subset.Elements)(sel)
+	view, err := (&snapshot.Selected{Elements: of, Type: next.Type, Heap: next.Engine.Heap}).CheckedView(e)
 	if err != nil {
 		return err
 	}
@@ -286,7 +289,7 @@ func (r *Reservation) write(ctx context.Context, part int, e element.Buffer) err
 	how := engine.Writing{Valid: s.Grid.Shape(), KeepFill: true}
 	err = a.core.Batch(ctx, func(ctx context.Context, b store.Batch) error {
 		how.Batch = b
-		return next.Engine.Write(ctx, sel, view, how)
+		return next.Engine.Write(ctx, of, view, how)
 	})
 	if err != nil {
 		return err

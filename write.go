@@ -120,7 +120,7 @@ func (t target) writeView(ctx context.Context, takes snapshot.Accepts, view func
 			return nil, err
 		}
 		return r.Touched(s.Grid), t.core.Batch(ctx, func(ctx context.Context, b store.Batch) error {
-			return s.Engine.Write(ctx, r.Resolved, v, engine.Writing{Batch: b, Shared: shared, Plain: true})
+			return s.Engine.Write(ctx, r.Elements, v, engine.Writing{Batch: b, Shared: shared, Plain: true})
 		})
 	})
 }
@@ -141,8 +141,8 @@ func (t target) forWriting(ctx context.Context, takes snapshot.Accepts) (s *snap
 			r, err = s.Resolve(t.sel, takes)
 		}
 	}
-	if err != nil || s.AtBorder(r.Resolved) || t.options.SingleWriter {
-		return s, err == nil && s.AtBorder(r.Resolved), err
+	if err != nil || s.AtBorder(r.Elements) || t.options.SingleWriter {
+		return s, err == nil && s.AtBorder(r.Elements), err
 	}
 	now, err := t.core.LookUnmoved(ctx, s)
 	if err != nil || now == s {
@@ -151,7 +151,7 @@ func (t target) forWriting(ctx context.Context, takes snapshot.Accepts) (s *snap
 	if r, err = now.Resolve(t.sel, takes); err != nil {
 		return now, false, err
 	}
-	return now, now.AtBorder(r.Resolved), nil
+	return now, now.AtBorder(r.Elements), nil
 }
 
 // elementsOf converts values to elements of an array.

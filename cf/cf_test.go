@@ -40,9 +40,6 @@ func TestStation(t *testing.T) {
 	if !errors.Is(err, cf.ErrEmptyRange) {
 		t.Errorf("a month without elements: %v, %v", items, err)
 	}
-	if masks, err := cf.MasksFill(ctx, t2m); masks || err != nil {
-		t.Errorf("the fill value of format 3 is missing: %v", err)
-	}
 	if err := cf.CheckAxes(ctx, times, t2m, cf.AxisPair{}); err != nil {
 		t.Errorf("the axis differs from itself: %v", err)
 	}

@@ -17,7 +17,9 @@ type Packing struct{ p *inner.Packing }
 
 // PackingOf returns the packing of an array. If an attribute is malformed, the error
 // wraps [zarr.ErrInvalidArgument]. Elements that are not numbers have missing values
-// only. PackingOf may read the groups above the array; see [MasksFill].
+// only. The fill value is missing in format 2, where xarray reads it so, unless it is
+// null or the dimensions have no names; in an image of OME-Zarr it never is. PackingOf
+// may read the groups above an array of format 2 to find out.
 func PackingOf(ctx context.Context, a *zarr.Array) (*Packing, error) {
 	p, err := inner.PackingOf(ctx, a)
 	if err != nil {
@@ -47,12 +49,6 @@ func (p *Packing) Floats(dst []float64, src []byte) { p.p.Floats(dst, src) }
 // Pack packs the numbers in src into the elements in dst, as [WriteFloats] describes. It
 // panics if dst is shorter than src. After an error the contents of dst are undefined.
 func (p *Packing) Pack(dst []byte, src []float64) error { return p.p.Pack(dst, src) }
-
-// MasksFill reports whether the fill value of an array marks missing elements. It does in
-// format 2, where xarray reads it so: unless it is null, or the dimensions have no names.
-// In an image of OME-Zarr it never does. MasksFill reads the groups above an array of
-// format 2 to find out.
-func MasksFill(ctx context.Context, a *zarr.Array) (bool, error) { return inner.MasksFill(ctx, a) }
 
 // Units are the attributes units and calendar of an array (CF conventions, section 4.4).
 // Each is "" if it is not set or not a string. Package calendar parses them.

@@ -21,19 +21,26 @@ import (
 // Other programs keep files of their own in a hierarchy: SpatialData has tables in
 // Parquet beside its arrays. A conversion copies them as they are.
 
+// strays are the values that belong to no node.
+type strays struct {
+	conv      *conversion
+	left      int64    // those that are not copied
+	leftNames []string // the first of these
+}
+
 // copyOthers copies the values that belong to no node, and counts them. A dry run only
 // counts.
-func (c *conversion) copyOthers(ctx context.Context) error {
-	v := c.NewValues()
+func (s *strays) copyOthers(ctx context.Context) error {
+	v := s.conv.pair.NewValues()
 	g, within := parallel.New(ctx)
-	g.SetLimit(copying.Workers(&c.Options.Options))
+	g.SetLimit(copying.Workers(&s.conv.pair.Options.Options))
 	var listed error
-	for rel, err := range c.others(within) {
+	for rel, err := range s.others(within) {
 		if err != nil {
 			listed = err
 			break
 		}
-		g.Go(func() error { return c.countedFile(c.copyOther(within, v, rel)) })
+		g.Go(func() error { return s.countedFile(s.copyOther(within, v, rel)) })
 		if within.Err() != nil {
 			break
 		}
@@ -41,22 +48,22 @@ func (c *conversion) copyOthers(ctx context.Context) error {
 	return v.End(ctx, g.Wait(listed))
 }
 
-func (c *conversion) copyOther(ctx context.Context, v *copying.Values, rel string) (int64, error) {
-	if c.DryRun {
-		info, err := store.Stat(ctx, c.Source.Store, c.Source.Path.MustKey(rel))
+func (s *strays) copyOther(ctx context.Context, v *copying.Values, rel string) (int64, error) {
+	if s.conv.pair.DryRun {
+		info, err := store.Stat(ctx, s.conv.pair.Source.Store, s.conv.pair.Source.Path.MustKey(rel))
 		return info.Size, err
 	}
-	return v.Copy(ctx, c.Target.Path.MustKey(rel), c.Source.Path.MustKey(rel))
+	return v.Copy(ctx, s.conv.pair.Target.Path.MustKey(rel), s.conv.pair.Source.Path.MustKey(rel))
 }
 
 // countedFile counts a value that belongs to no node.
-func (c *conversion) countedFile(n int64, err error) error {
+func (s *strays) countedFile(n int64, err error) error {
 	if err == nil {
-		c.mu.Lock()
-		c.files++
-		c.mu.Unlock()
+		s.conv.count.mu.Lock()
+		s.conv.count.files++
+		s.conv.count.mu.Unlock()
 	}
-	return c.counted(n, err)
+	return s.conv.counted(n, err)
 }
 
 // mostLeftNames bounds the names of values that a conversion leaves out.
@@ -65,24 +72,24 @@ const mostLeftNames = 10
 // others yields the values that belong to no node, relative to the converted one: neither
 // documents nor chunks, nor what Varve keeps for itself. It counts those that would
 // become part of a node. In a store that cannot be listed they are not known.
-func (c *conversion) others(ctx context.Context) iter.Seq2[string, error] {
+func (s *strays) others(ctx context.Context) iter.Seq2[string, error] {
 	at := map[string]*member{}
-	for _, m := range c.survey.members {
+	for _, m := range s.conv.survey.members {
 		at[strings.TrimPrefix(m.Path+"/", "/")] = m
 	}
 	return func(yield func(string, error) bool) {
-		c.left, c.leftNames = 0, nil
-		for e, err := range store.List(ctx, c.Source.Store, c.Source.Path, store.Deep) {
+		s.left, s.leftNames = 0, nil
+		for e, err := range store.List(ctx, s.conv.pair.Source.Store, s.conv.pair.Source.Path, store.Deep) {
 			if errors.Is(err, store.ErrUnsupported) {
 				return
 			}
 			what := alien
 			if err == nil {
-				what, err = c.belongingOf(ctx, at, e.Name)
+				what, err = s.belongingOf(ctx, at, e.Name)
 			}
 			if what == lookalike {
-				if c.left++; c.left <= mostLeftNames {
-					c.leftNames = append(c.leftNames, e.Name)
+				if s.left++; s.left <= mostLeftNames {
+					s.leftNames = append(s.leftNames, e.Name)
 				}
 			}
 			if err == nil && what != alien {
@@ -105,7 +112,7 @@ const (
 )
 
 // belongingOf returns the belonging of a value. at has the nodes by their directories.
-func (c *conversion) belongingOf(ctx context.Context, at map[string]*member, rel string) (belonging, error) {
+func (s *strays) belongingOf(ctx context.Context, at map[string]*member, rel string) (belonging, error) {
 	if _, isOwn := copying.Record(rel); isOwn {
 		return part, nil
 	}
@@ -128,10 +135,10 @@ func (c *conversion) belongingOf(ctx context.Context, at map[string]*member, rel
 		}
 	}
 	// Derive copies all values below an array that it does not make anew.
-	if c.derivation != nil && owner.derived == nil {
+	if s.conv.derivation != nil && owner.derived == nil {
 		return part, nil
 	}
-	return c.chunkBelonging(ctx, owner, strings.TrimPrefix(rel, strings.TrimPrefix(owner.Path+"/", "/")))
+	return s.chunkBelonging(ctx, owner, strings.TrimPrefix(rel, strings.TrimPrefix(owner.Path+"/", "/")))
 }
 
 // ownDocuments returns the names of the documents that a node of its format may have.
@@ -146,7 +153,7 @@ func (m *member) ownDocuments() []string {
 }
 
 // chunkBelonging returns the belonging of a key below an array to its chunks.
-func (c *conversion) chunkBelonging(ctx context.Context, m *member, rest string) (belonging, error) {
+func (s *strays) chunkBelonging(ctx context.Context, m *member, rest string) (belonging, error) {
 	doc := m.node.(*metadata.Array)
 	keys, err := metadata.ParseKeyEncoding(doc.ChunkKeyEncoding)
 	if _, ok := keys.ParseKey(rest, len(doc.Shape), nil); ok || err != nil && copying.IsChunkKey(rest, len(doc.Shape)) {
@@ -156,7 +163,7 @@ func (c *conversion) chunkBelonging(ctx context.Context, m *member, rest string)
 		return alien, nil
 	}
 	// A rechunk leaves the chunks of the old grid under the keys of another encoding.
-	for _, err := range store.List(ctx, c.Source.Store, m.path.MustKey(own.Dir+"/-").Dir(), store.Flat) {
+	for _, err := range store.List(ctx, s.conv.pair.Source.Store, m.path.MustKey(own.Dir+"/-").Dir(), store.Flat) {
 		return part, err
 	}
 	return lookalike, nil

@@ -145,25 +145,25 @@ func ConvertTo(ctx context.Context, src, dst *zarr.Location, format int, opt *Op
 	if opt == nil {
 		opt = new(Options)
 	}
-	c := &conversion{opt: opt}
+	c := newConversion(opt, nil)
 	err := checkFormat(format)
 	if err == nil {
 		err = opt.check()
 	}
 	if err == nil {
 		o := copying.Options{Options: opt.Options, Overwrite: opt.Overwrite, DryRun: opt.DryRun}
-		c.Copy, err = copying.New(ctx, src, dst, o)
+		c.pair, err = copying.New(ctx, src, dst, o)
 	}
 	if err == nil {
-		if c.Format = format; c.isShared() {
-			c.Note = fmt.Appendf(nil, "{\"convert\": %q, \"format\": %d}\n", c.Source, format)
+		if c.pair.Format = format; c.isShared() {
+			c.pair.Note = fmt.Appendf(nil, "{\"convert\": %q, \"format\": %d}\n", c.pair.Source, format)
 		}
 		err = c.run(ctx)
 	}
 	r := c.survey.result()
-	r.Kept, r.Files = c.kept, c.files
-	r.Left, r.LeftNames = c.left, c.leftNames
-	r.Values, r.Bytes = c.report.Values, c.report.Bytes
+	r.Kept, r.Files = c.count.kept, c.count.files
+	r.Left, r.LeftNames = c.strays.left, c.strays.leftNames
+	r.Values, r.Bytes = c.count.report.Values, c.count.report.Bytes
 	if err != nil {
 		return r, copying.Wrap("convert", src.Path(), err)
 	}
@@ -189,19 +189,29 @@ func (o *Options) check() error {
 	return copying.CheckShare(o.Share.Task, o.Share.Of)
 }
 
-// conversion is one run of ConvertTo.
+// conversion is one run of [ConvertTo] or [Derive].
 type conversion struct {
-	*copying.Copy
+	pair       *copying.Copy
 	opt        *Options
 	survey     survey
 	derivation *Derivation // of [Derive]; nil for a conversion
-	report     transfer.Report
-	mu         sync.Mutex // of the report, and of what follows
-	kept       int64      // values that are up to date
-	files      int64      // values that belong to no node
-	left       int64      // of them, not copied
-	leftNames  []string   // the first of these
-	foreign    bool       // nothing that the destination has counts
+	count      tally
+	strays     *strays
+	resumption *resumption
+}
+
+func newConversion(opt *Options, d *Derivation) *conversion {
+	c := &conversion{opt: opt, derivation: d}
+	c.strays, c.resumption = &strays{conv: c}, &resumption{conv: c}
+	return c
+}
+
+// tally counts what is found and done.
+type tally struct {
+	mu     sync.Mutex // guards the fields while values are copied
+	report transfer.Report
+	kept   int64 // values that are up to date
+	files  int64 // values that belong to no node
 }
 
 func (c *conversion) run(ctx context.Context) error {
@@ -209,22 +219,22 @@ func (c *conversion) run(ctx context.Context) error {
 		return err
 	}
 	if c.isShared() {
-		return c.resume(ctx)
+		return c.resumption.resume(ctx)
 	}
-	if err := c.CheckPlace(ctx); err != nil {
+	if err := c.pair.CheckPlace(ctx); err != nil {
 		return err
 	}
 	// Check the place first: the caller may ask the user about the chunks that gauge
 	// reports.
 	err := c.survey.gauge(ctx, c.opt)
 	// A dry run counts the rest, too, whatever gauge has found.
-	if c.DryRun {
-		return errors.Join(err, c.countCopies(ctx), c.copyOthers(ctx))
+	if c.pair.DryRun {
+		return errors.Join(err, c.countCopies(ctx), c.strays.copyOthers(ctx))
 	}
 	if err != nil {
 		return err
 	}
-	if err := c.Prepare(ctx); err != nil {
+	if err := c.pair.Prepare(ctx); err != nil {
 		return err
 	}
 	for _, m := range c.survey.members {
@@ -237,28 +247,28 @@ func (c *conversion) run(ctx context.Context) error {
 
 // plan reads the documents of the source, and makes those of the destination.
 func (c *conversion) plan(ctx context.Context) error {
-	c.survey = survey{store: c.Source.Store, limits: c.Limits, listMembers: c.listMembers}
+	c.survey = survey{store: c.pair.Source.Store, limits: c.pair.Limits, listMembers: c.listMembers}
 	if c.derivation != nil {
 		c.survey.op = "copy"
 	}
-	if err := c.survey.walk(ctx, c.Source.Path, ""); err != nil {
+	if err := c.survey.walk(ctx, c.pair.Source.Path, ""); err != nil {
 		return err
 	}
 	if len(c.survey.members) == 0 {
 		return fault.NotFound("no Zarr node here")
 	}
-	if err := c.CheckNodes(c.survey.directories()); err != nil {
+	if err := c.pair.CheckNodes(c.survey.directories()); err != nil {
 		return err
 	}
 	become := c.translate
 	if c.derivation != nil {
-		become, c.Format = c.derive, c.survey.members[0].From
+		become, c.pair.Format = c.derive, c.survey.members[0].From
 	}
 	for _, m := range c.survey.members {
-		m.named(c.Format, c.Target.Path)
-		err := c.CheckName(strings.TrimPrefix(m.Path+"/"+nodename.V3Node, "/"))
+		m.named(c.pair.Format, c.pair.Target.Path)
+		err := c.pair.CheckName(strings.TrimPrefix(m.Path+"/"+nodename.V3Node, "/"))
 		if err == nil {
-			err = copying.CheckSettled(ctx, c.Source.Store, m.path)
+			err = copying.CheckSettled(ctx, c.pair.Source.Store, m.path)
 		}
 		if err == nil {
 			err = become(ctx, m)
@@ -267,19 +277,19 @@ func (c *conversion) plan(ctx context.Context) error {
 			return fmt.Errorf("%q: %w", "/"+m.path.String(), err)
 		}
 	}
-	return c.survey.consolidate(c.Format)
+	return c.survey.consolidate(c.pair.Format)
 }
 
 // complete copies what belongs to no node, publishes the node, and updates what describes
 // it.
 func (c *conversion) complete(ctx context.Context) error {
-	if err := c.copyOthers(ctx); err != nil {
+	if err := c.strays.copyOthers(ctx); err != nil {
 		return err
 	}
 	if err := c.publish(ctx); err != nil {
 		return err
 	}
-	return copying.UpdateAbove(ctx, c.Target.Location, c.Options.Options)
+	return copying.UpdateAbove(ctx, c.pair.Target.Location, c.pair.Options.Options)
 }
 
 // translate makes the new document of a node. It describes the stored chunks if the
@@ -289,22 +299,22 @@ func (c *conversion) translate(ctx context.Context, m *member) error {
 	if err != nil {
 		return err
 	}
-	if err := m.translate(c.Format, filled, c.usualKeys); err != nil {
+	if err := m.translate(c.pair.Format, filled, c.usualKeys); err != nil {
 		m.reason = err
 	}
-	if m.Unknown = m.unknown(c.Format); m.Kind == "group" {
+	if m.Unknown = m.unknown(c.pair.Format); m.Kind == "group" {
 		return nil
 	}
 	if m.reason == nil {
 		// Both formats have the codec, but Varve may open it in one of them only.
-		m.reason = m.opens(ctx, &c.Options.Options)
+		m.reason = m.opens(ctx, &c.pair.Options.Options)
 	}
 	if m.reason == nil && m.isMisordered() {
 		m.reason = errOrder
 	}
 	if m.reason == nil && m.From == 3 {
 		// A trim has set chunks aside. Readers of format 2 do not look for them.
-		if err := copying.CheckTrimmed(ctx, c.Source.Location.Root(), m.path, c.Reading()); err != nil {
+		if err := copying.CheckTrimmed(ctx, c.pair.Source.Location.Root(), m.path, c.pair.Reading()); err != nil {
 			return err
 		}
 	}
@@ -318,7 +328,7 @@ func (c *conversion) translate(ctx context.Context, m *member) error {
 // usualKeys gives an array the usual chunk keys of the new format. It keeps the
 // separator.
 func (c *conversion) usualKeys(a *metadata.Array) *metadata.Array {
-	if c.Format == 3 {
+	if c.pair.Format == 3 {
 		return a.WithKeyEncoding(metadata.DefaultSlash)
 	}
 	old, err := metadata.ParseKeyEncoding(a.ChunkKeyEncoding)
@@ -340,11 +350,11 @@ func (c *conversion) values(ctx context.Context, m *member) error {
 	if m.derived != nil || m.reason != nil {
 		return c.encode(ctx, m)
 	}
-	place, err := c.Target.Path.Join(m.Path)
+	place, err := c.pair.Target.Path.Join(m.Path)
 	if err != nil {
 		return err
 	}
-	v := c.NewValues()
+	v := c.pair.NewValues()
 	err = c.eachValue(ctx, m, func(ctx context.Context, name, was string) (int64, error) {
 		return v.Copy(ctx, place.MustKey(name), m.path.MustKey(was))
 	})
@@ -352,7 +362,7 @@ func (c *conversion) values(ctx context.Context, m *member) error {
 		put := func(ctx context.Context, name string, value []byte) error {
 			return v.Put(ctx, place.MustKey(name), value)
 		}
-		err = m.gaps.fill(ctx, copying.Workers(&c.Options.Options), c.Source.Store, m.path, put)
+		err = m.gaps.fill(ctx, copying.Workers(&c.pair.Options.Options), c.pair.Source.Store, m.path, put)
 	}
 	return v.End(ctx, err)
 }
@@ -365,7 +375,7 @@ func (c *conversion) eachValue(ctx context.Context, m *member, do func(ctx conte
 		return err
 	}
 	g, each := parallel.New(ctx)
-	g.SetLimit(copying.Workers(&c.Options.Options))
+	g.SetLimit(copying.Workers(&c.pair.Options.Options))
 	var listed error
 	for was, err := range c.chunks(ctx, m) {
 		if err != nil {
@@ -414,7 +424,7 @@ func (c *conversion) renaming(m *member) (func(name string) (string, bool), erro
 // cannot list, it yields the names of all chunks.
 func (c *conversion) chunks(ctx context.Context, m *member) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for e, err := range store.List(ctx, c.Source.Store, m.path, store.Deep) {
+		for e, err := range store.List(ctx, c.pair.Source.Store, m.path, store.Deep) {
 			if errors.Is(err, store.ErrUnsupported) {
 				c.possible(ctx, m, yield)
 				return
@@ -428,7 +438,7 @@ func (c *conversion) chunks(ctx context.Context, m *member) iter.Seq2[string, er
 
 // possible yields the names of all chunks of an array.
 func (c *conversion) possible(ctx context.Context, m *member, yield func(string, error) bool) {
-	a, err := c.Source.Location.Root().At(m.path.String()).OpenArray(ctx, c.Reading())
+	a, err := c.pair.Source.Location.Root().At(m.path.String()).OpenArray(ctx, c.pair.Reading())
 	if err != nil {
 		yield("", err)
 		return
@@ -443,7 +453,7 @@ func (c *conversion) possible(ctx context.Context, m *member, yield func(string,
 
 // listMembers returns the names of the members that a group lists.
 func (c *conversion) listMembers(ctx context.Context, p store.Path) ([]string, error) {
-	g, err := c.Source.Location.Root().At(p.String()).OpenGroup(ctx, c.Reading())
+	g, err := c.pair.Source.Location.Root().At(p.String()).OpenGroup(ctx, c.pair.Reading())
 	if err != nil {
 		return nil, err
 	}
@@ -463,10 +473,10 @@ func (c *conversion) counted(n int64, err error) error {
 		return nil // a concurrent writer deleted it after the listing
 	}
 	if err == nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.report.Values++
-		c.report.Bytes += n
+		c.count.mu.Lock()
+		defer c.count.mu.Unlock()
+		c.count.report.Values++
+		c.count.report.Bytes += n
 	}
 	return err
 }
@@ -490,7 +500,7 @@ func (c *conversion) publish(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		place, err := c.Target.Path.Join(m.Path)
+		place, err := c.pair.Target.Path.Join(m.Path)
 		if err != nil {
 			return err
 		}
@@ -500,10 +510,10 @@ func (c *conversion) publish(ctx context.Context) error {
 			}
 		}
 		for k, t := range list {
-			if err := c.PutDocument(ctx, place.MustKey(t.name), t.bytes, i == 0 && k == len(list)-1); err != nil {
+			if err := c.pair.PutDocument(ctx, place.MustKey(t.name), t.bytes, i == 0 && k == len(list)-1); err != nil {
 				return err
 			}
 		}
 	}
-	return c.deleteNotes(ctx)
+	return c.resumption.deleteNotes(ctx)
 }

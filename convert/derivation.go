@@ -66,19 +66,19 @@ func Derive(ctx context.Context, src, dst *zarr.Location, d Derivation, opt *tra
 	if opt == nil {
 		opt = new(transfer.Options)
 	}
-	c := &conversion{opt: new(Options), derivation: &d}
+	c := newConversion(new(Options), &d)
 	var err error
-	if c.Copy, err = copying.New(ctx, src, dst, copying.Options(*opt)); err == nil {
+	if c.pair, err = copying.New(ctx, src, dst, copying.Options(*opt)); err == nil {
 		if d.Work != "" {
-			c.Note, c.Keep = fmt.Appendf(nil, "{\"derivation\": %q}\n", d.Work), d.Keep
+			c.pair.Note, c.pair.Keep = fmt.Appendf(nil, "{\"derivation\": %q}\n", d.Work), d.Keep
 		}
 		err = c.run(ctx)
 	}
-	c.report.Restarted = c.Restarted
+	c.count.report.Restarted = c.pair.Restarted
 	if err != nil {
-		return c.report, copying.Wrap("copy", src.Path(), err)
+		return c.count.report, copying.Wrap("copy", src.Path(), err)
 	}
-	return c.report, nil
+	return c.count.report, nil
 }
 
 // checkNote returns an error if another call has begun another derivation at the
@@ -87,7 +87,7 @@ func (d *Derivation) checkNote(ctx context.Context, c *conversion) error {
 	if d == nil || d.Work == "" {
 		return nil
 	}
-	isOwn, err := c.HasNote(ctx)
+	isOwn, err := c.pair.HasNote(ctx)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !isOwn {
 		return fmt.Errorf("%w: another call has begun to make a node here; wait for it, or choose another place", store.ErrConflict)
 	}
@@ -99,7 +99,7 @@ func (d *Derivation) checkNote(ctx context.Context, c *conversion) error {
 func (c *conversion) derive(ctx context.Context, m *member) error {
 	m.result = m.node
 	if g, isGroup := m.node.(*metadata.Group); isGroup {
-		c.report.Groups++
+		c.count.report.Groups++
 		g = g.WithConsolidated(nil)
 		m.result = g
 		if change := c.derivation.Attributes[m.Path]; change != nil {
@@ -114,7 +114,7 @@ func (c *conversion) derive(ctx context.Context, m *member) error {
 		}
 		return nil
 	}
-	c.report.Arrays++
+	c.count.report.Arrays++
 	d, ok := c.derivation.Arrays[m.Path]
 	if !ok && c.derivation.Anew != nil && m.isMisordered() {
 		c.derivation.Anew(m.Path, errOrder.Error())
@@ -129,7 +129,7 @@ func (c *conversion) derive(ctx context.Context, m *member) error {
 	}
 	m.result, m.derived = d.Document, &d
 	// A key whose chunk was set aside holds another one, and Write may copy it.
-	return copying.CheckTrimmed(ctx, c.Source.Location.Root(), m.path, c.Reading())
+	return copying.CheckTrimmed(ctx, c.pair.Source.Location.Root(), m.path, c.pair.Reading())
 }
 
 // countCopies counts the values that a dry run of [Derive] would copy, and their bytes.
@@ -142,7 +142,7 @@ func (c *conversion) countCopies(ctx context.Context) error {
 			continue
 		}
 		if err := c.eachValue(ctx, m, func(ctx context.Context, _, was string) (int64, error) {
-			info, err := store.Stat(ctx, c.Source.Store, m.path.MustKey(was))
+			info, err := store.Stat(ctx, c.pair.Source.Store, m.path.MustKey(was))
 			return info.Size, err
 		}); err != nil {
 			return err

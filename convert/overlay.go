@@ -51,7 +51,7 @@ func (o *overlay) Batch(ctx context.Context, d store.Durability) (store.Batch, e
 // in an overlay, so that other programs do not see the array yet. If blind is set, chunks
 // are not read: each is written as if there were none.
 func (c *conversion) open(ctx context.Context, m *member, blind bool) (*zarr.Array, error) {
-	place, err := c.Target.Path.Join(m.Path)
+	place, err := c.pair.Target.Path.Join(m.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -59,13 +59,13 @@ func (c *conversion) open(ctx context.Context, m *member, blind bool) (*zarr.Arr
 	if err != nil {
 		return nil, err
 	}
-	v := &overlay{Store: c.Target.Store, blind: blind, documents: map[store.Key][]byte{}}
+	v := &overlay{Store: c.pair.Target.Store, blind: blind, documents: map[store.Key][]byte{}}
 	for _, t := range list {
 		v.documents[place.MustKey(t.name)] = t.bytes
 	}
 	// No other program knows of this array yet, and the overlay supports neither
 	// locks nor conditional writes.
-	o := *c.Reading()
+	o := *c.pair.Reading()
 	o.Write, o.SingleWriter = true, true
 	return zarr.At(v, place.String()).OpenArray(ctx, &o)
 }

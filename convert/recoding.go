@@ -44,14 +44,14 @@ func (c *conversion) recode(ctx context.Context, m *member) error {
 	if m.mask != nil && m.mask.Null {
 		spec.FillValue = zarr.FillJSON("null")
 	}
-	spec.Format = c.Format
-	if spec.KeyEncoding = metadata.DefaultSlash; c.Format == 2 {
+	spec.Format = c.pair.Format
+	if spec.KeyEncoding = metadata.DefaultSlash; c.pair.Format == 2 {
 		spec.KeyEncoding = metadata.V2Slash
 	}
 	shape, inner := withinShards(doc)
 	usual, _ := numcodecs.Reordered(oneOrder(spec.Codecs), spec.Type.Size())
 	chains := [][]metadata.Extension{usual, coding.WithChecksums(inner, false), nil}
-	if c.Format == 2 && (shape != nil || spec.Grid.Name() != "regular") {
+	if c.pair.Format == 2 && (shape != nil || spec.Grid.Name() != "regular") {
 		// Format 2 cannot describe several lengths. Inner chunks are the natural
 		// replacement for shards.
 		spec.Grid, spec.Chunks = nil, shape // nil lets CreateArray choose
@@ -61,7 +61,7 @@ func (c *conversion) recode(ctx context.Context, m *member) error {
 	for _, chain := range chains {
 		spec.Codecs = chain // nil is the default
 		h := zarr.At(new(discard), "")
-		a, createErr := h.At("").CreateArray(ctx, spec, &zarr.CreateOptions{Options: c.Options.Options, Format: c.Format})
+		a, createErr := h.At("").CreateArray(ctx, spec, &zarr.CreateOptions{Options: c.pair.Options.Options, Format: c.pair.Format})
 		if createErr == nil {
 			m.result = a.Metadata()
 			return nil
@@ -163,7 +163,7 @@ func (c *conversion) encode(ctx context.Context, m *member) error {
 	if m.derived != nil {
 		return m.derived.Write(ctx, to)
 	}
-	from, err := c.Source.Location.Root().At(m.path.String()).OpenArray(ctx, c.Reading())
+	from, err := c.pair.Source.Location.Root().At(m.path.String()).OpenArray(ctx, c.pair.Reading())
 	if err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ func elementsIn(a *zarr.Array, sel selection.Selection) (int, error) {
 // recoding encodes the chunks of an array again, one by one: a chunk that is there is
 // complete, so its time tells whether it is up to date.
 type recoding struct {
-	*conversion
+	conv             *conversion
 	m                *member
 	place            store.Path
 	source           *zarr.Array
@@ -246,15 +246,15 @@ const evidenceAtOnce = 1 << 20
 
 // recodeStale encodes the chunks of an array again that are missing or not up to date.
 func (c *conversion) recodeStale(ctx context.Context, m *member) error {
-	r := &recoding{conversion: c, m: m, storesFill: c.StoreFill || m.mask != nil && m.mask.Fills}
+	r := &recoding{conv: c, m: m, storesFill: c.pair.StoreFill || m.mask != nil && m.mask.Fills}
 	var err error
-	if r.place, err = c.Target.Path.Join(m.Path); err != nil {
+	if r.place, err = c.pair.Target.Path.Join(m.Path); err != nil {
 		return err
 	}
 	if r.result, err = c.open(ctx, m, true); err != nil {
 		return err
 	}
-	if r.source, err = c.Source.Location.Root().At(m.path.String()).OpenArray(ctx, c.Reading()); err != nil {
+	if r.source, err = c.pair.Source.Location.Root().At(m.path.String()).OpenArray(ctx, c.pair.Reading()); err != nil {
 		return err
 	}
 	if r.oldKeys, err = metadata.ParseKeyEncoding(r.source.Metadata().ChunkKeyEncoding); err != nil {
@@ -288,17 +288,17 @@ func (r *recoding) window(ctx context.Context, first, n int64) error {
 	for i := range all {
 		indexOf(chunks, first+int64(i), index)
 		name = r.newKeys.AppendKey(name[:0], index)
-		if !r.inShare(r.m, string(name)) {
+		if !r.conv.inShare(r.m, string(name)) {
 			continue // of another part
 		}
 		chunk, _ := r.result.Grid().Chunk(index)
 		switch e := all[i]; {
 		case e.isCurrent(r.sources(chunk)) && !r.isCut(chunk):
-			r.keep()
+			r.conv.keep()
 		case e.stored == 0 && e.made == 0 && !r.storesFill:
 			// It is missing, as it should be.
-		case r.DryRun:
-			if err := r.counted(0, nil); err != nil {
+		case r.conv.pair.DryRun:
+			if err := r.conv.counted(0, nil); err != nil {
 				return g.Wait(err)
 			}
 		default:
@@ -345,7 +345,7 @@ func (r *recoding) atOnce() int {
 	if r.result.Type().Variable() {
 		size *= 16 // elements are longer than their references
 	}
-	return int(min(int64(copying.Workers(&r.Options.Options)), max(1, recodedBytes/size)))
+	return int(min(int64(copying.Workers(&r.conv.pair.Options.Options)), max(1, recodedBytes/size)))
 }
 
 // listed returns what the listings say about n chunks.
@@ -356,7 +356,7 @@ func (r *recoding) listed(ctx context.Context, first, n int64) ([]evidence, erro
 	}
 	var index []int64
 	from, within := r.source.Grid(), grid.BoxOf(r.source.Grid().Chunks())
-	for e, err := range store.List(ctx, r.Source.Store, r.m.path, store.Deep|store.WithVersions) {
+	for e, err := range store.List(ctx, r.conv.pair.Source.Store, r.m.path, store.Deep|store.WithVersions) {
 		if err != nil {
 			return nil, err
 		}
@@ -367,11 +367,11 @@ func (r *recoding) listed(ctx context.Context, first, n int64) ([]evidence, erro
 		r.addSource(all, first, index, e.Modified)
 	}
 	// Chunks at the destination are of another copy, or of other documents.
-	if r.foreign || r.m.fresh {
+	if r.conv.resumption.foreign || r.m.fresh {
 		return all, nil
 	}
 	to, within := r.result.Grid(), grid.BoxOf(r.result.Grid().Chunks())
-	for e, err := range store.List(ctx, r.Target.Store, r.place, store.Deep|store.WithVersions) {
+	for e, err := range store.List(ctx, r.conv.pair.Target.Store, r.place, store.Deep|store.WithVersions) {
 		if err != nil {
 			return nil, err
 		}
@@ -443,14 +443,14 @@ func (r *recoding) make(ctx context.Context, chunk *grid.Chunk, e evidence) erro
 			return err
 		}
 		if time.Since(began) < copying.Slow {
-			return r.counted(0, nil)
+			return r.conv.counted(0, nil)
 		}
 		now, err := r.asked(ctx, chunk)
 		if err != nil {
 			return err
 		}
 		if now.latest == e.latest && now.stored == e.stored {
-			return r.counted(0, nil)
+			return r.conv.counted(0, nil)
 		}
 		e.latest, e.stored = now.latest, now.stored
 	}
@@ -461,7 +461,7 @@ func (r *recoding) make(ctx context.Context, chunk *grid.Chunk, e evidence) erro
 func (r *recoding) asked(ctx context.Context, chunk *grid.Chunk) (evidence, error) {
 	e := evidence{latest: math.MinInt64}
 	for index := range overlapping(r.source.Grid(), chunk).IndicesInto(make([]int64, r.source.Rank())) {
-		info, err := store.Stat(ctx, r.Source.Store, r.m.path.MustKey(string(r.oldKeys.AppendKey(nil, index))))
+		info, err := store.Stat(ctx, r.conv.pair.Source.Store, r.m.path.MustKey(string(r.oldKeys.AppendKey(nil, index))))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

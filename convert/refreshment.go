@@ -31,7 +31,7 @@ func (c *conversion) refresh(ctx context.Context, m *member) error {
 		return err
 	}
 	g, within := parallel.New(ctx)
-	g.SetLimit(copying.Workers(&c.Options.Options))
+	g.SetLimit(copying.Workers(&c.pair.Options.Options))
 	r.g = g
 	err = g.Wait(copying.Pair(within, r.source(within), r.destination(within), func(from, to *store.Entry) error {
 		if err := within.Err(); err != nil {
@@ -40,14 +40,14 @@ func (c *conversion) refresh(ctx context.Context, m *member) error {
 		return r.visit(within, from, to)
 	}))
 	if err == nil && m.gaps != nil {
-		err = m.gaps.fill(ctx, copying.Workers(&c.Options.Options), c.Source.Store, m.path, r.gap)
+		err = m.gaps.fill(ctx, copying.Workers(&c.pair.Options.Options), c.pair.Source.Store, m.path, r.gap)
 	}
 	return r.values.End(ctx, err)
 }
 
 // refreshment copies what an array lacks.
 type refreshment struct {
-	*conversion
+	conv   *conversion
 	m      *member
 	place  store.Path
 	values *copying.Values
@@ -59,12 +59,12 @@ type refreshment struct {
 }
 
 func (c *conversion) newRefreshment(m *member) (*refreshment, error) {
-	place, err := c.Target.Path.Join(m.Path)
+	place, err := c.pair.Target.Path.Join(m.Path)
 	if err != nil {
 		return nil, err
 	}
 	from := m.node.(*metadata.Array)
-	r := &refreshment{conversion: c, m: m, place: place, values: c.NewValues(), rank: len(from.Shape), layout: layoutOfNode(m.result)}
+	r := &refreshment{conv: c, m: m, place: place, values: c.pair.NewValues(), rank: len(from.Shape), layout: layoutOfNode(m.result)}
 	if r.oldKeys, err = metadata.ParseKeyEncoding(from.ChunkKeyEncoding); err == nil {
 		r.newKeys, err = metadata.ParseKeyEncoding(m.result.(*metadata.Array).ChunkKeyEncoding)
 	}
@@ -74,9 +74,9 @@ func (c *conversion) newRefreshment(m *member) (*refreshment, error) {
 // source lists the chunks in the source that this call copies.
 func (r *refreshment) source(ctx context.Context) copying.Listing {
 	return func(yield func(store.Entry, error) bool) {
-		for e, err := range store.List(ctx, r.Source.Store, r.m.path, store.Deep|store.WithVersions) {
+		for e, err := range store.List(ctx, r.conv.pair.Source.Store, r.m.path, store.Deep|store.WithVersions) {
 			if err == nil {
-				if name, ok := r.renamed(e.Name, r.oldKeys, r.newKeys); !ok || !r.inShare(r.m, name) {
+				if name, ok := r.renamed(e.Name, r.oldKeys, r.newKeys); !ok || !r.conv.inShare(r.m, name) {
 					continue
 				}
 			}
@@ -90,13 +90,13 @@ func (r *refreshment) source(ctx context.Context) copying.Listing {
 // destination lists those in the destination, by their names in the source.
 func (r *refreshment) destination(ctx context.Context) copying.Listing {
 	return func(yield func(store.Entry, error) bool) {
-		if r.foreign || r.m.fresh {
+		if r.conv.resumption.foreign || r.m.fresh {
 			return
 		}
-		for e, err := range store.List(ctx, r.Target.Store, r.place, store.Deep|store.WithVersions) {
+		for e, err := range store.List(ctx, r.conv.pair.Target.Store, r.place, store.Deep|store.WithVersions) {
 			if err == nil {
 				was, ok := r.renamed(e.Name, r.newKeys, r.oldKeys)
-				if !ok || !r.inShare(r.m, e.Name) {
+				if !ok || !r.conv.inShare(r.m, e.Name) {
 					continue
 				}
 				e.Name = was
@@ -123,17 +123,17 @@ func (r *refreshment) visit(ctx context.Context, from, to *store.Entry) error {
 	name, _ := r.renamed(was, r.oldKeys, r.newKeys)
 	switch {
 	// Parts delete nothing, and missing chunks that the format needs are filled later.
-	case from == nil && (r.opt.Share != nil || r.DryRun || r.fills(was)):
+	case from == nil && (r.conv.opt.Share != nil || r.conv.pair.DryRun || r.fills(was)):
 	case from == nil:
 		r.g.Go(func() error { return r.drop(ctx, name, was) })
 	case to != nil && to.Size == from.Size && isAfter(to.Modified, from.Modified):
-		r.keep()
-	case r.DryRun:
-		return r.counted(from.Size, nil)
+		r.conv.keep()
+	case r.conv.pair.DryRun:
+		return r.conv.counted(from.Size, nil)
 	default:
 		r.g.Go(func() error {
 			info := store.Info{Size: from.Size, Version: from.Version}
-			return r.counted(r.values.CopySettled(ctx, r.place.MustKey(name), r.m.path.MustKey(was), info))
+			return r.conv.counted(r.values.CopySettled(ctx, r.place.MustKey(name), r.m.path.MustKey(was), info))
 		})
 	}
 	return nil
@@ -156,15 +156,15 @@ func (r *refreshment) fills(was string) bool {
 
 // keep counts a value that is up to date.
 func (c *conversion) keep() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.kept++
+	c.count.mu.Lock()
+	defer c.count.mu.Unlock()
+	c.count.kept++
 }
 
 // drop deletes a chunk that the source does not store. A listing may miss one that is
 // replaced at that moment.
 func (r *refreshment) drop(ctx context.Context, name, was string) error {
-	found, err := store.Exists(ctx, r.Source.Store, r.m.path.MustKey(was))
+	found, err := store.Exists(ctx, r.conv.pair.Source.Store, r.m.path.MustKey(was))
 	if found || err != nil {
 		return err
 	}
@@ -174,21 +174,21 @@ func (r *refreshment) drop(ctx context.Context, name, was string) error {
 // gap stores a chunk that the source does not store. It compares bytes, because there is
 // no time to compare with.
 func (r *refreshment) gap(ctx context.Context, name string, value []byte) error {
-	if !r.inShare(r.m, name) {
+	if !r.conv.inShare(r.m, name) {
 		return nil
 	}
 	key := r.place.MustKey(name)
-	if !r.foreign && !r.m.fresh {
-		is, _, err := r.Target.Store.Get(ctx, key, store.Request{Limit: min(int64(len(value))+1, math.MaxInt32)}, nil)
+	if !r.conv.resumption.foreign && !r.m.fresh {
+		is, _, err := r.conv.pair.Target.Store.Get(ctx, key, store.Request{Limit: min(int64(len(value))+1, math.MaxInt32)}, nil)
 		switch {
 		case err == nil && bytes.Equal(is, value):
-			r.keep()
+			r.conv.keep()
 			return nil
 		case err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, store.ErrTooLarge):
 			return err
 		}
 	}
-	if r.DryRun {
+	if r.conv.pair.DryRun {
 		return nil
 	}
 	return r.values.Put(ctx, key, value)

@@ -36,73 +36,79 @@ func (c *conversion) inShare(m *member, name string) bool {
 	return s == nil || copying.InShare(strings.TrimPrefix(m.Path+"/"+name, "/"), s.Task, s.Of)
 }
 
+// resumption publishes what earlier calls have stored, or stores a part of it.
+type resumption struct {
+	conv    *conversion
+	foreign bool // nothing that the destination has counts
+}
+
 // resume runs a conversion in parts, or the one that continues and publishes.
-func (c *conversion) resume(ctx context.Context) error {
-	is, ours, err := c.resumable(ctx)
+func (r *resumption) resume(ctx context.Context) error {
+	is, ours, err := r.resumable(ctx)
 	if err != nil {
 		return err
 	}
 	if is == copying.Published {
-		return c.finish(ctx)
+		return r.finish(ctx)
 	}
-	c.foreign = is == copying.Begun && !ours
-	if err := c.survey.gauge(ctx, c.opt); err != nil {
+	r.foreign = is == copying.Begun && !ours
+	if err := r.conv.survey.gauge(ctx, r.conv.opt); err != nil {
 		return err
 	}
 	// Parts and the call that publishes run the same loop. Each value that is up to date
 	// is skipped, so the order of the processes does not matter.
-	err = c.begin(ctx, ours)
-	for _, m := range c.survey.members {
+	err = r.begin(ctx, ours)
+	for _, m := range r.conv.survey.members {
 		if err == nil {
-			err = c.refresh(ctx, m)
+			err = r.conv.refresh(ctx, m)
 		}
 	}
 	switch {
-	case err != nil || c.opt.Share != nil:
-	case c.DryRun:
-		err = c.copyOthers(ctx)
+	case err != nil || r.conv.opt.Share != nil:
+	case r.conv.pair.DryRun:
+		err = r.conv.strays.copyOthers(ctx)
 	default:
-		err = c.complete(ctx)
+		err = r.conv.complete(ctx)
 	}
 	if errors.Is(err, copying.ErrPublished) || errors.Is(err, fs.ErrExist) {
 		// Another process has published meanwhile. If it did the same, all is well.
-		return c.finish(ctx)
+		return r.finish(ctx)
 	}
 	return err
 }
 
 // resumable returns the state of the destination, and whether an unfinished conversion
 // of the same node to the same format has left it.
-func (c *conversion) resumable(ctx context.Context) (is copying.State, ours bool, err error) {
-	for _, s := range [...]store.Store{c.Source.Store, c.Target.Store} {
+func (r *resumption) resumable(ctx context.Context) (is copying.State, ours bool, err error) {
+	for _, s := range [...]store.Store{r.conv.pair.Source.Store, r.conv.pair.Target.Store} {
 		if _, ok := store.As[store.Lister](s); !ok {
 			return is, false, fmt.Errorf("%w: a conversion in parts, or one that continues, needs stores that can be listed", zarr.ErrUnsupported)
 		}
 	}
-	is, ours, err = c.lookForNote(ctx)
+	is, ours, err = r.lookForNote(ctx)
 	if err != nil || is == copying.Published {
 		return is, false, err
 	}
 	if is == copying.Unknown {
 		return is, false, copying.ErrUnknown
 	}
-	if is == copying.Begun && !ours && c.opt.Share != nil {
+	if is == copying.Begun && !ours && r.conv.opt.Share != nil {
 		return is, false, copying.ErrForeign
 	}
-	if err = c.CheckParents(ctx); err == nil && ours {
-		err = c.CheckNoLinks(ctx)
+	if err = r.conv.pair.CheckParents(ctx); err == nil && ours {
+		err = r.conv.pair.CheckNoLinks(ctx)
 	}
 	return is, ours, err
 }
 
 // lookForNote returns the state of the destination, and whether the note is that of this
 // conversion. If the note is gone at that moment, another process has published.
-func (c *conversion) lookForNote(ctx context.Context) (is copying.State, ours bool, err error) {
+func (r *resumption) lookForNote(ctx context.Context) (is copying.State, ours bool, err error) {
 	for range 3 {
-		if is, err = c.Look(ctx); err != nil || is != copying.Begun {
+		if is, err = r.conv.pair.Look(ctx); err != nil || is != copying.Begun {
 			return is, false, err
 		}
-		if ours, err = c.HasNote(ctx); !errors.Is(err, fs.ErrNotExist) {
+		if ours, err = r.conv.pair.HasNote(ctx); !errors.Is(err, fs.ErrNotExist) {
 			return is, ours, err
 		}
 	}
@@ -110,37 +116,37 @@ func (c *conversion) lookForNote(ctx context.Context) (is copying.State, ours bo
 }
 
 // begin prepares the destination. A part only stores the note, and what its values mean.
-func (c *conversion) begin(ctx context.Context, ours bool) (err error) {
+func (r *resumption) begin(ctx context.Context, ours bool) (err error) {
 	switch {
-	case c.DryRun:
-	case c.opt.Share != nil && !ours:
-		err = c.StorePartNote(ctx, c.CheckUnpublished)
-	case c.opt.Share == nil:
-		err = c.beginAlone(ctx, ours)
+	case r.conv.pair.DryRun:
+	case r.conv.opt.Share != nil && !ours:
+		err = r.conv.pair.StorePartNote(ctx, r.conv.pair.CheckUnpublished)
+	case r.conv.opt.Share == nil:
+		err = r.beginAlone(ctx, ours)
 	}
 	if err != nil {
 		return err
 	}
-	return c.checkMeanings(ctx)
+	return r.checkMeanings(ctx)
 }
 
-func (c *conversion) beginAlone(ctx context.Context, ours bool) error {
+func (r *resumption) beginAlone(ctx context.Context, ours bool) error {
 	// Values of another copy may have the keys of this one. None can be trusted.
-	if c.foreign {
-		c.foreign = false
-		if err := c.Clear(ctx); err != nil {
+	if r.foreign {
+		r.foreign = false
+		if err := r.conv.pair.Clear(ctx); err != nil {
 			return err
 		}
 	}
-	if err := c.MakeParents(ctx); err != nil {
+	if err := r.conv.pair.MakeParents(ctx); err != nil {
 		return err
 	}
 	if !ours {
-		return c.StoreNote(ctx)
+		return r.conv.pair.StoreNote(ctx)
 	}
 	// Documents first, as clear does it.
 	for _, documents := range [...]bool{true, false} {
-		if err := c.sweep(ctx, documents); err != nil {
+		if err := r.sweep(ctx, documents); err != nil {
 			return err
 		}
 	}
@@ -149,21 +155,21 @@ func (c *conversion) beginAlone(ctx context.Context, ours bool) error {
 
 // sweep deletes what the new documents do not describe: either documents, or the rest.
 // Documents that stay are those of another call that publishes the same.
-func (c *conversion) sweep(ctx context.Context, documents bool) error {
-	want, err := c.wanted()
+func (r *resumption) sweep(ctx context.Context, documents bool) error {
+	want, err := r.wanted()
 	if err != nil {
 		return err
 	}
-	targets := c.targets()
+	targets := r.conv.targets()
 	var failed error
-	err = c.ClearWhere(ctx, func(name string) bool {
+	err = r.conv.pair.ClearWhere(ctx, func(name string) bool {
 		if name == copying.NoteName || strings.HasPrefix(name, meaningDir) || copying.IsDocument(name) != documents {
 			return false
 		}
 		if !documents {
 			return !targets.describe(name)
 		}
-		raw, err := c.readTarget(ctx, name)
+		raw, err := r.readTarget(ctx, name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			failed = err
 		}
@@ -173,14 +179,14 @@ func (c *conversion) sweep(ctx context.Context, documents bool) error {
 }
 
 // readTarget reads a document of the destination.
-func (c *conversion) readTarget(ctx context.Context, name string) ([]byte, error) {
-	return copying.ReadDocument(ctx, c.Target.Store, c.Target.Path.MustKey(name), c.Limits)
+func (r *resumption) readTarget(ctx context.Context, name string) ([]byte, error) {
+	return copying.ReadDocument(ctx, r.conv.pair.Target.Store, r.conv.pair.Target.Path.MustKey(name), r.conv.pair.Limits)
 }
 
 // wanted returns the documents that the conversion writes, by their keys below the node.
-func (c *conversion) wanted() (map[string][]byte, error) {
+func (r *resumption) wanted() (map[string][]byte, error) {
 	all := map[string][]byte{}
-	for _, m := range c.survey.members {
+	for _, m := range r.conv.survey.members {
 		list, err := m.documents()
 		if err != nil {
 			return nil, err
@@ -194,18 +200,18 @@ func (c *conversion) wanted() (map[string][]byte, error) {
 
 // finish ends a call that finds a node at the destination. If it is what this conversion
 // makes, there is nothing left to do but what a crash has left undone.
-func (c *conversion) finish(ctx context.Context) error {
-	if c.opt.Share == nil && !c.DryRun {
-		if err := c.tidy(ctx); err != nil {
+func (r *resumption) finish(ctx context.Context) error {
+	if r.conv.opt.Share == nil && !r.conv.pair.DryRun {
+		if err := r.tidy(ctx); err != nil {
 			return err
 		}
 	}
-	want, err := c.wanted()
+	want, err := r.wanted()
 	if err != nil {
 		return err
 	}
 	for name, text := range want {
-		raw, err := c.readTarget(ctx, name)
+		raw, err := r.readTarget(ctx, name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -217,26 +223,26 @@ func (c *conversion) finish(ctx context.Context) error {
 }
 
 // tidy does what a crash after the publication has left undone.
-func (c *conversion) tidy(ctx context.Context) error {
-	ours, err := c.HasNote(ctx)
+func (r *resumption) tidy(ctx context.Context) error {
+	ours, err := r.conv.pair.HasNote(ctx)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		// A crash after the note was deleted, or a late part, has left these.
-		return c.deleteMeanings(ctx, func(string) bool { return true })
+		return r.deleteMeanings(ctx, func(string) bool { return true })
 	case err != nil || !ours:
 		return err
 	}
-	return errors.Join(c.deleteNotes(ctx), copying.UpdateAbove(ctx, c.Target.Location, c.Options.Options))
+	return errors.Join(r.deleteNotes(ctx), copying.UpdateAbove(ctx, r.conv.pair.Target.Location, r.conv.pair.Options.Options))
 }
 
 // deleteNotes deletes the note, and before it what is known about values.
-func (c *conversion) deleteNotes(ctx context.Context) error {
-	if c.isShared() {
-		if err := c.deleteMeanings(ctx, func(string) bool { return true }); err != nil {
+func (r *resumption) deleteNotes(ctx context.Context) error {
+	if r.conv.isShared() {
+		if err := r.deleteMeanings(ctx, func(string) bool { return true }); err != nil {
 			return err
 		}
 	}
-	return c.DeleteNote(ctx)
+	return r.conv.pair.DeleteNote(ctx)
 }
 
 // meaningDir is where an unfinished conversion keeps what the values of arrays mean, one
@@ -301,14 +307,14 @@ func (n *meaning) agrees(o *meaning) bool {
 // checkMeanings stores what the values of this call mean, and looks at what those that
 // are there do. If that is something else, a part is refused, and the call that publishes
 // makes the array anew.
-func (c *conversion) checkMeanings(ctx context.Context) error {
-	mine, texts, err := c.ownMeanings()
+func (r *resumption) checkMeanings(ctx context.Context) error {
+	mine, texts, err := r.ownMeanings()
 	if err != nil {
 		return err
 	}
-	there, err := c.meanings(ctx)
-	if err == nil && !c.DryRun {
-		there, err = c.putMeanings(ctx, texts, there)
+	there, err := r.meanings(ctx)
+	if err == nil && !r.conv.pair.DryRun {
+		there, err = r.putMeanings(ctx, texts, there)
 	}
 	if err != nil {
 		return err
@@ -318,7 +324,7 @@ func (c *conversion) checkMeanings(ctx context.Context) error {
 		if texts[name] != nil {
 			continue
 		}
-		is, err := c.meaning(ctx, name)
+		is, err := r.meaning(ctx, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // another process has published, or begun anew
 		}
@@ -333,14 +339,14 @@ func (c *conversion) checkMeanings(ctx context.Context) error {
 			others[is.Path] = append(others[is.Path], name)
 		}
 	}
-	return c.settleMeanings(ctx, others)
+	return r.settleMeanings(ctx, others)
 }
 
 // ownMeanings returns what the values of this call mean, by the paths of arrays, and as
 // texts by their names.
-func (c *conversion) ownMeanings() (map[string]*meaning, map[string][]byte, error) {
+func (r *resumption) ownMeanings() (map[string]*meaning, map[string][]byte, error) {
 	mine, texts := map[string]*meaning{}, map[string][]byte{}
-	for _, m := range c.survey.members {
+	for _, m := range r.conv.survey.members {
 		if m.Kind != "array" {
 			continue
 		}
@@ -360,7 +366,7 @@ func (c *conversion) ownMeanings() (map[string]*meaning, map[string][]byte, erro
 
 // putMeanings stores the texts that are not there, and lists again: processes that find
 // different states must notice each other.
-func (c *conversion) putMeanings(ctx context.Context, texts map[string][]byte, there []string) ([]string, error) {
+func (r *resumption) putMeanings(ctx context.Context, texts map[string][]byte, there []string) ([]string, error) {
 	var stored []string
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		if !slices.Contains(there, name) {
@@ -373,44 +379,46 @@ func (c *conversion) putMeanings(ctx context.Context, texts map[string][]byte, t
 		return there, nil
 	}
 	g, within := parallel.New(ctx)
-	g.SetLimit(copying.Workers(&c.Options.Options))
+	g.SetLimit(copying.Workers(&r.conv.pair.Options.Options))
 	for _, name := range stored {
-		g.Go(func() error { return c.Put(within, c.Target.Path.MustKey(meaningDir+name), texts[name]) })
+		g.Go(func() error {
+			return r.conv.pair.Put(within, r.conv.pair.Target.Path.MustKey(meaningDir+name), texts[name])
+		})
 	}
 	err := g.Wait(nil)
 	if err == nil {
-		if err = c.CheckUnpublished(ctx); errors.Is(err, copying.ErrPublished) {
+		if err = r.conv.pair.CheckUnpublished(ctx); errors.Is(err, copying.ErrPublished) {
 			// Nobody else would delete them.
-			err = errors.Join(err, c.deleteMeanings(ctx, func(name string) bool { return slices.Contains(stored, name) }))
+			err = errors.Join(err, r.deleteMeanings(ctx, func(name string) bool { return slices.Contains(stored, name) }))
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return c.meanings(ctx)
+	return r.meanings(ctx)
 }
 
 // settleMeanings refuses or removes the values of arrays whose documents have changed.
-func (c *conversion) settleMeanings(ctx context.Context, others map[string][]string) error {
-	for _, m := range c.survey.members {
+func (r *resumption) settleMeanings(ctx context.Context, others map[string][]string) error {
+	for _, m := range r.conv.survey.members {
 		names := others[m.Path]
 		switch {
 		case len(names) == 0:
 			continue
-		case c.opt.Share != nil:
+		case r.conv.opt.Share != nil:
 			return fmt.Errorf("%w: %q has other chunks than those that parts have converted, and a part removes nothing; convert with Resume and without parts",
 				zarr.ErrSourceChanged, "/"+m.path.String())
-		case c.DryRun:
+		case r.conv.pair.DryRun:
 			m.fresh = true
 			continue
 		}
 		below := strings.TrimPrefix(m.Path+"/", "/")
-		err := c.ClearWhere(ctx, func(name string) bool { // documents of the array are gone
+		err := r.conv.pair.ClearWhere(ctx, func(name string) bool { // documents of the array are gone
 			return strings.HasPrefix(name, below) && !own.IsBelow(name)
 		})
 		if err == nil {
 			// Last, so that a crash before this leads here again.
-			err = c.deleteMeanings(ctx, func(name string) bool { return slices.Contains(names, name) })
+			err = r.deleteMeanings(ctx, func(name string) bool { return slices.Contains(names, name) })
 		}
 		if err != nil {
 			return err
@@ -420,8 +428,8 @@ func (c *conversion) settleMeanings(ctx context.Context, others map[string][]str
 }
 
 // meanings returns the names of what is known about values.
-func (c *conversion) meanings(ctx context.Context) (names []string, err error) {
-	for e, err := range store.List(ctx, c.Target.Store, c.Target.Path.MustKey(meaningDir+"-").Dir(), store.Flat) {
+func (r *resumption) meanings(ctx context.Context) (names []string, err error) {
+	for e, err := range store.List(ctx, r.conv.pair.Target.Store, r.conv.pair.Target.Path.MustKey(meaningDir+"-").Dir(), store.Flat) {
 		if err != nil {
 			return nil, err
 		}
@@ -432,9 +440,9 @@ func (c *conversion) meanings(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-func (c *conversion) meaning(ctx context.Context, name string) (is meaning, err error) {
-	key := c.Target.Path.MustKey(meaningDir + name)
-	raw, err := copying.ReadDocument(ctx, c.Target.Store, key, c.Limits)
+func (r *resumption) meaning(ctx context.Context, name string) (is meaning, err error) {
+	key := r.conv.pair.Target.Path.MustKey(meaningDir + name)
+	raw, err := copying.ReadDocument(ctx, r.conv.pair.Target.Store, key, r.conv.pair.Limits)
 	if err != nil {
 		return is, err
 	}
@@ -444,17 +452,17 @@ func (c *conversion) meaning(ctx context.Context, name string) (is meaning, err 
 	return is, nil
 }
 
-func (c *conversion) deleteMeanings(ctx context.Context, goes func(name string) bool) error {
-	names, err := c.meanings(ctx)
+func (r *resumption) deleteMeanings(ctx context.Context, goes func(name string) bool) error {
+	names, err := r.meanings(ctx)
 	if err != nil {
 		return err
 	}
 	g, within := parallel.New(ctx)
-	g.SetLimit(copying.Workers(&c.Options.Options))
+	g.SetLimit(copying.Workers(&r.conv.pair.Options.Options))
 	for _, name := range names {
 		if goes(name) {
 			g.Go(func() error {
-				_, err := store.Write(within, c.Target.Store, store.Delete(c.Target.Path.MustKey(meaningDir+name)), store.Sync)
+				_, err := store.Write(within, r.conv.pair.Target.Store, store.Delete(r.conv.pair.Target.Path.MustKey(meaningDir+name)), store.Sync)
 				return err
 			})
 		}

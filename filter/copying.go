@@ -268,7 +268,7 @@ func (c *copying) encodeBox(ctx context.Context, b store.Batch, box grid.Box, ro
 	if err != nil {
 		return err
 	}
-	return c.target.Engine.Write(ctx, to.Resolved, view, engine.Writing{Batch: b})
+	return c.target.Engine.Write(ctx, to.Elements, view, engine.Writing{Batch: b})
 }
 
 // room returns memory for the selected elements, and for so many bytes of text.

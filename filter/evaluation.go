@@ -341,7 +341,7 @@ func (p *page) compare(ctx context.Context, dst []cf.Order, in grid.Interval, v 
 func (c *column) value(t token) (cf.Value, error) {
 	v, err := c.comparer.Value(t.text)
 	if err != nil {
-		return v, &SyntaxError{t.at, fmt.Sprintf("%s: %v", c.array.Path(), err)}
+		return v, &syntaxError{t.at, fmt.Sprintf("%s: %v", c.array.Path(), err)}
 	}
 	return v, nil
 }

@@ -20,13 +20,14 @@ const (
 	mostDepth = 100      // parentheses and negations within each other
 )
 
-// Parse parses an expression. If it is malformed, the error is a [*SyntaxError].
+// Parse parses an expression. If it is malformed, the error names the character, and
+// wraps [zarr.ErrInvalidArgument].
 func Parse(text string) (*Expression, error) {
 	if len(text) > mostText {
-		return nil, &SyntaxError{1, fmt.Sprintf("a condition of %s; at most %d are read. A mask can have any number of rows", quantity.Count(len(text), "bytes"), mostText)}
+		return nil, &syntaxError{1, fmt.Sprintf("a condition of %s; at most %d are read. A mask can have any number of rows", quantity.Count(len(text), "bytes"), mostText)}
 	}
 	if !utf8.ValidString(text) {
-		return nil, &SyntaxError{1, "the condition is not UTF-8"}
+		return nil, &syntaxError{1, "the condition is not UTF-8"}
 	}
 	p := &parser{lexer: lexer{text, 1}, made: &Expression{text: text}}
 	err := p.advance()
@@ -78,7 +79,7 @@ func (p *parser) unexpected(want string) error {
 	if p.token.kind == end {
 		is = "the end"
 	}
-	return &SyntaxError{p.token.at, fmt.Sprintf("%s is missing here, before %s", want, is)}
+	return &syntaxError{p.token.at, fmt.Sprintf("%s is missing here, before %s", want, is)}
 }
 
 // some parses conditions that are joined by or.
@@ -113,7 +114,7 @@ func (p *parser) joined(word string, depth int, parse func(int) (condition, erro
 // one parses a condition without and and or, except in parentheses.
 func (p *parser) one(depth int) (condition, error) {
 	if depth == mostDepth {
-		return nil, &SyntaxError{p.token.at, fmt.Sprintf("more than %s within each other", quantity.Count(mostDepth, "conditions"))}
+		return nil, &syntaxError{p.token.at, fmt.Sprintf("more than %s within each other", quantity.Count(mostDepth, "conditions"))}
 	}
 	if ok, err := p.accept(keyword, "not"); ok || err != nil {
 		if err != nil {
@@ -191,7 +192,7 @@ func (p *parser) turned(left token) (condition, error) {
 		return nil, err
 	}
 	if p.token.kind != name {
-		return nil, &SyntaxError{p.token.at, "one side of a comparison must be the name of an array"}
+		return nil, &syntaxError{p.token.at, "one side of a comparison must be the name of an array"}
 	}
 	c := &comparison{name: p.token.text, at: p.token.at, places: operators[turn], values: []token{left}}
 	p.use(c.name)
@@ -204,7 +205,7 @@ func (p *parser) turned(left token) (condition, error) {
 // close returns a comparison that must not continue.
 func (p *parser) close(c *comparison) (condition, error) {
 	if p.token.kind == mark && operators[p.token.text] != (places{}) {
-		return nil, &SyntaxError{p.token.at, "a comparison has two sides; join two comparisons by and"}
+		return nil, &syntaxError{p.token.at, "a comparison has two sides; join two comparisons by and"}
 	}
 	return c, nil
 }
@@ -214,9 +215,9 @@ func (p *parser) value() (token, error) {
 	v := p.token
 	switch {
 	case v.kind == name && strings.EqualFold(v.text, "nan"):
-		return v, &SyntaxError{v.at, "nothing equals NaN; write: is missing"}
+		return v, &syntaxError{v.at, "nothing equals NaN; write: is missing"}
 	case v.kind == name:
-		return v, &SyntaxError{v.at, fmt.Sprintf("%s is no value: write text in quotes; two arrays are not compared with each other", v.text)}
+		return v, &syntaxError{v.at, fmt.Sprintf("%s is no value: write text in quotes; two arrays are not compared with each other", v.text)}
 	case v.kind != value:
 		return v, p.unexpected("a value")
 	}
@@ -265,17 +266,15 @@ func (p *parser) missing(left token) (condition, error) {
 	return &absence{left.text, left.at}, err
 }
 
-// SyntaxError reports where an [Expression] is malformed.
-type SyntaxError struct {
-	At     int // the character, counted from 1
-	Reason string
+// syntaxError says where an [Expression] is malformed.
+type syntaxError struct {
+	at     int // the character, counted from 1
+	reason string
 }
 
-// Error returns the place and the reason.
-func (e *SyntaxError) Error() string { return fmt.Sprintf("at character %d: %s", e.At, e.Reason) }
+func (e *syntaxError) Error() string { return fmt.Sprintf("at character %d: %s", e.at, e.reason) }
 
-// Unwrap returns [zarr.ErrInvalidArgument].
-func (e *SyntaxError) Unwrap() error { return zarr.ErrInvalidArgument }
+func (e *syntaxError) Unwrap() error { return zarr.ErrInvalidArgument }
 
 // token is a word of an expression.
 type token struct {
@@ -377,7 +376,7 @@ func (l *lexer) quoted(k kind) (token, error) {
 	for {
 		n := strings.IndexByte(l.rest[from:], quote)
 		if n < 0 {
-			return t, &SyntaxError{t.at, fmt.Sprintf("the quote %c is not closed", quote)}
+			return t, &syntaxError{t.at, fmt.Sprintf("the quote %c is not closed", quote)}
 		}
 		t.text += l.rest[from : from+n]
 		if from += n + 1; from == len(l.rest) || l.rest[from] != quote {
@@ -400,11 +399,11 @@ func (l *lexer) mark() (token, error) {
 	for _, n := range []int{3, 2, 1} { // ≤ has three bytes
 		is := l.rest[:min(n, len(l.rest))]
 		if word, ok := meant[is]; ok {
-			return token{}, &SyntaxError{l.at, fmt.Sprintf("write %s in place of %s", word, is)}
+			return token{}, &syntaxError{l.at, fmt.Sprintf("write %s in place of %s", word, is)}
 		}
 	}
 	r, _ := utf8.DecodeRuneInString(l.rest)
-	return token{}, &SyntaxError{l.at, fmt.Sprintf("the character %q has no meaning here; names of arrays with such characters are written in backquotes", r)}
+	return token{}, &syntaxError{l.at, fmt.Sprintf("the character %q has no meaning here; names of arrays with such characters are written in backquotes", r)}
 }
 
 // Expression is a condition on the rows of a table, in words:

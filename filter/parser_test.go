@@ -126,7 +126,7 @@ func TestParseHostile(t *testing.T) {
 		strings.Repeat("x<1 and ", 8000) + "x==y": "at character 64004: y is no value",
 	} {
 		_, err := Parse(text)
-		var syntax *SyntaxError
+		var syntax *syntaxError
 		if !errors.As(err, &syntax) || !errors.Is(err, zarr.ErrInvalidArgument) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %v\nwant %s", text, err, want)
 		}
@@ -144,8 +144,8 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		e, err := Parse(text)
 		if err != nil {
-			var syntax *SyntaxError
-			if !errors.As(err, &syntax) || syntax.At < 1 || syntax.At > len(text)+1 {
+			var syntax *syntaxError
+			if !errors.As(err, &syntax) || syntax.at < 1 || syntax.at > len(text)+1 {
 				t.Fatalf("%q: %v", text, err)
 			}
 			return

@@ -280,12 +280,8 @@ func (g *Grid) Merged(axis int, cells Interval) (*Grid, error) {
 	return g.changeAxis(axis, func(a Axis) (Axis, error) { return a.merged(cells) })
 }
 
-// Refine returns the axis with the boundaries of both a and b within their common extent.
-// It returns a or b itself if that one has all boundaries of the other. Otherwise the
-// result is a list that ends at the extent. Refine returns an error that wraps
-// [ErrInvalid] if the extents differ, and [ErrUnsupported] if the result has too many
-// runs to list.
-func (a Axis) Refine(b Axis) (Axis, error) {
+// refine is [Grid.Refine] for one axis.
+func (a Axis) refine(b Axis) (Axis, error) {
 	if a.extent != b.extent {
 		return Axis{}, invalid("extents %d and %d: only axes of one extent have a common refinement", a.extent, b.extent)
 	}
@@ -307,14 +303,18 @@ func (a Axis) Refine(b Axis) (Axis, error) {
 	return NewAxis(a.extent, Runs(both...))
 }
 
-// Refine returns the grid that refines each axis of g by that of o ([Axis.Refine]). Each
-// of its chunks lies in one chunk of g and in one of o, so it is a plan for copying from
-// one to the other. Refine returns an error that wraps [ErrInvalid] if the shapes differ.
+// Refine returns the grid with the boundaries of both g and o. Each of its chunks lies in
+// one chunk of g and in one of o, so it is a plan for copying from one to the other. An
+// axis is that of g or o if this one has all boundaries of the other. Otherwise it is a
+// list that ends at the extent.
+//
+// Refine returns an error that wraps [ErrInvalid] if the shapes differ, and
+// [ErrUnsupported] if an axis has too many runs to list.
 func (g *Grid) Refine(o *Grid) (*Grid, error) {
 	if len(o.axes) != len(g.axes) {
 		return nil, invalid("a grid of %s is not refined by one of %d", quantity.Count(len(g.axes), "axes"), len(o.axes))
 	}
-	axes, err := eachAxis(len(g.axes), func(i int) (Axis, error) { return g.axes[i].Refine(o.axes[i]) })
+	axes, err := eachAxis(len(g.axes), func(i int) (Axis, error) { return g.axes[i].refine(o.axes[i]) })
 	if err != nil {
 		return nil, err
 	}
@@ -406,64 +406,4 @@ func common(p, q *cursor) Run {
 		}
 	}
 	return Run{a.Length, min(a.Count, q.left/a.Length)}
-}
-
-// shifted is [Grid.Shifted] for one axis.
-func (a Axis) shifted(by int64) (Axis, error) {
-	switch {
-	case by == 0:
-		return a, nil
-	case by < -a.extent:
-		// The conversion is right even if by is the smallest int64, which -by leaves
-		// unchanged.
-		return Axis{}, fmt.Errorf("%w: an axis with extent %d cannot lose %s", ErrOutOfRange, a.extent, quantity.Count(uint64(-by), "elements"))
-	case by < 0:
-		return a.trimStart(-by)
-	}
-	extent, ok := checked.Add(a.extent, by)
-	if !ok {
-		return Axis{}, fmt.Errorf("%w: %s before %d", ErrOverflow, quantity.Count(by, "elements"), a.extent)
-	}
-	// A cell of the same length keeps a regular axis regular. The step of a list is 0.
-	if by == a.step {
-		return NewAxis(extent, Every(a.step))
-	}
-	if err := a.listable(); err != nil {
-		return Axis{}, err
-	}
-	return NewAxis(extent, Runs(slices.AppendSeq([]Run{{by, 1}}, a.Edges())...))
-}
-
-// trimStart returns the axis without its first n elements.
-func (a Axis) trimStart(n int64) (Axis, error) {
-	left := a.extent - n
-	if a.IsRegular() && (left == 0 || n%a.step == 0) {
-		return NewAxis(left, Every(a.step))
-	}
-	if err := a.listable(); err != nil {
-		return Axis{}, err
-	}
-	rest, _ := tail(a.Edges(), n)
-	// An axis needs an edge even if it has no elements.
-	if len(rest) == 0 {
-		last, _ := a.Cell(a.Cells() - 1)
-		rest = []Run{{last.Edge, 1}}
-	}
-	return NewAxis(left, Runs(rest...))
-}
-
-// Shifted returns the grid with elements added or removed at the start of one axis. If by
-// is positive, by elements are added as one cell. If it is negative, the first -by
-// elements are removed, and a cell that is cut through keeps the rest. Cells beyond the
-// extent stay.
-//
-// A regular axis stays regular if its boundaries do. Otherwise it lists its edges. It has
-// no encoded lengths. An axis that would lose all its edges keeps the last, because it
-// needs one.
-//
-// Shifted returns an error that wraps [ErrOutOfRange] if the axis does not exist or has
-// fewer elements than are to be removed, and [ErrOverflow] if the extent or the sum of
-// the edges overflows int64.
-func (g *Grid) Shifted(axis int, by int64) (*Grid, error) {
-	return g.changeAxis(axis, func(a Axis) (Axis, error) { return a.shifted(by) })
 }

@@ -268,56 +268,13 @@ func newEdgesAxis(t *rapid.T, extent int64, edges []int64) grid.Axis {
 	return model{extent, 0, edges}.axis(t)
 }
 
-func TestShiftedAgainstModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		m := drawModel(t)
-		a := m.axis(t)
-		by := rapid.Int64Range(-m.extent, 20).Draw(t, "by")
-		b, err := a.Shifted(by)
-		if err != nil {
-			t.Fatal(err)
-		}
-		start, length := m.cells()
-		var want []int64
-		if by > 0 {
-			want = append(want, by)
-		}
-		for k := range start {
-			if n := min(length[k], start[k]+length[k]+by); by >= 0 {
-				want = append(want, length[k])
-			} else if n > 0 {
-				want = append(want, n)
-			}
-		}
-		if len(want) == 0 && m.step == 0 {
-			want = length[len(length)-1:]
-		}
-		got := lengths(b)
-		if m.extent+by == 0 && m.step > 0 {
-			want = nil // a regular axis has no cells beyond its extent
-		}
-		if b.Extent() != m.extent+by || !slices.Equal(got, want) {
-			t.Fatalf("%v by %d: %v, want %v", m, by, got, want)
-		}
-		if regular := m.step > 0 && (by <= 0 && -by%m.step == 0 || by == m.step || m.extent+by == 0); b.IsRegular() != regular {
-			t.Fatalf("%v by %d: regular %v", m, by, b.IsRegular())
-		}
-	})
-}
-
 func TestHugeAlgebra(t *testing.T) {
 	a := newAxis(t, 1e18, grid.Runs(grid.Run{Length: 1, Count: 1e18}))
 	for _, tt := range []struct{ got, want string }{
 		{written(a.Restrict(grid.Interval{Start: 5, Stop: 1e18})), "999999999999999995 [[[1, 999999999999999995]]]"},
 		{written(a.Merged(grid.Interval{Start: 5, Stop: 1e17})), "1000000000000000000 [[[1, 5], 99999999999999995, [1, 900000000000000000]]]"},
 		{written(a.MergedUpTo(1e6)), "1000000000000000000 [[[1000000, 1000000000000]]]"},
-		{written(a.Shifted(3)), "1000000000000000003 [[3, [1, 1000000000000000000]]]"},
-		{written(a.Shifted(-3)), "999999999999999997 [[[1, 999999999999999997]]]"},
-		{written(a.Shifted(math.MaxInt64)), "64 bits"},
-		{written(newAxis(t, 6, grid.Edges(1, 2, 3)).Shifted(-6)), "0 [[3]]"},
-		{written(newAxis(t, 6, grid.Edges(1, 2, 4)).Shifted(-6)), "0 [[1]]"},
 		{written(newAxis(t, 6, grid.Edges(1, 2, 3)).Restrict(grid.Interval{Start: 6, Stop: 6})), "0 [[3]]"},
-		{written(a.Shifted(math.MinInt64)), "cannot lose 9223372036854775808 elements"},
 		{written(a.Merged(grid.Interval{Start: 0, Stop: 1e18 + 1})), "out of range"},
 		{written(a.Merged(grid.Interval{Start: -1, Stop: 1})), "out of range"},
 		{written(a.MergedUpTo(0)), "at least 1"},
@@ -358,9 +315,6 @@ func TestGridAlgebra(t *testing.T) {
 		{"restrict outside", func() (*grid.Grid, error) { return g.Restrict(grid.Box{{4, 8}, {5, 31}}) }, "axis 1:", grid.ErrOutOfRange},
 		{"merged", func() (*grid.Grid, error) { return g.Merged(1, grid.Interval{Start: 1, Stop: 3}) }, `{"kind": "inline", "chunk_shapes": [4, [10, 20]]}`, nil},
 		{"merged up to", func() (*grid.Grid, error) { return g.MergedUpTo(1, 25) }, `{"chunk_shape": [4, 20]}`, nil},
-		{"shifted", func() (*grid.Grid, error) { return o.Shifted(1, 7) }, `{"kind": "inline", "chunk_shapes": [4, [7, [15, 2]]]}`, nil},
-		{"shifted too far", func() (*grid.Grid, error) { return o.Shifted(1, -31) }, "axis 1:", grid.ErrOutOfRange},
-		{"shifted along no axis", func() (*grid.Grid, error) { return o.Shifted(-1, 1) }, "axis -1", grid.ErrOutOfRange},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h, err := tt.of()

@@ -113,7 +113,6 @@ func TestVacantAlgebra(t *testing.T) {
 		{"extended", written(none.Extended(grid.Run{Length: 3, Count: 2})), "0 [[[3, 2]]]"},
 		{"shrunk", written(none.Shrunk(0, grid.TrimExact)), "0 [[[1, 1]]]"},
 		{"unlocked", written(none.Unlocked()), "0 [[[1, 1]]]"},
-		{"shifted", written(none.Shifted(5)), "5 [[5]]"},
 		{"restricted", written(none.Restrict(grid.Interval{})), "0 [[[1, 1]]]"},
 		{"merged", written(none.Merged(grid.Interval{})), "0 [[[1, 1]]]"},
 		{"merged up to a length", written(none.MergedUpTo(9)), "0 [[[1, 1]]]"},

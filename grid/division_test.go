@@ -385,8 +385,6 @@ func refuseToList(t *testing.T, a grid.Axis, even bool) {
 		"refine":      func() (grid.Axis, error) { return newAxis(t, a.Extent(), grid.Every(7)).Refine(a) },
 		"refine by":   func() (grid.Axis, error) { return a.Refine(newAxis(t, a.Extent(), grid.Every(7))) },
 		"restrict":    func() (grid.Axis, error) { return a.Restrict(grid.Interval{Start: 3, Stop: 1e18}) },
-		"shift":       func() (grid.Axis, error) { return a.Shifted(-1) },
-		"lengthen":    func() (grid.Axis, error) { return a.Shifted(1) },
 		"merge":       func() (grid.Axis, error) { return a.Merged(grid.Interval{Start: 1, Stop: 3}) },
 		"merge up to": func() (grid.Axis, error) { return a.MergedUpTo(100) },
 		"concat":      func() (grid.Axis, error) { return small.Concat(a) },

@@ -113,7 +113,7 @@ func ExampleGrid_Restrict() {
 	// [{0 60} {25 100}]
 }
 
-// Small chunks are merged up to a length. Then history is added before them.
+// Small chunks are merged up to a length.
 func ExampleAxis_MergedUpTo() {
 	a, err := grid.NewAxis(12, grid.Edges(1, 1, 1, 1, 5, 1, 1, 1))
 	if err != nil {
@@ -123,13 +123,8 @@ func ExampleAxis_MergedUpTo() {
 		panic(err)
 	}
 	fmt.Println(a.Sizes())
-	if a, err = a.Shifted(10); err != nil {
-		panic(err)
-	}
-	fmt.Println(a.Sizes())
 	// Output:
 	// [{4 1} {5 1} {3 1}]
-	// [{10 1} {4 1} {5 1} {3 1}]
 }
 
 // Each day that is appended to a reanalysis is a chunk of its own, so no chunk is written

@@ -28,7 +28,7 @@ func (a Axis) Extended(more ...Run) (Axis, error)  { return a.extended(more...) 
 func (a Axis) Merged(cells Interval) (Axis, error) { return a.merged(cells) }
 func (a Axis) Resized(extent int64) (Axis, error)  { return a.resized(extent) }
 func (a Axis) Restrict(in Interval) (Axis, error)  { return a.restrict(in) }
-func (a Axis) Shifted(by int64) (Axis, error)      { return a.shifted(by) }
+func (a Axis) Refine(b Axis) (Axis, error)         { return a.refine(b) }
 
 func (g *Grid) MergedUpTo(axis int, longest int64) (*Grid, error) {
 	return g.changeAxis(axis, func(a Axis) (Axis, error) { return a.MergedUpTo(longest) })

@@ -4,15 +4,11 @@ package metadata
 
 import (
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/nonfinite"
-	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -185,7 +181,7 @@ func (c *Consolidated) refuseFlawed() {
 // fault returns why the entry cannot be part of the tree. array is the path of the last
 // array before it in tree order.
 func (e *entry) fault(array string) error {
-	if err := CheckPath(e.path); err != nil {
+	if err := nodename.CheckBelow(e.path); err != nil {
 		return err
 	}
 	switch {
@@ -301,7 +297,7 @@ func (c *Consolidated) read(nodes strictjson.Value) {
 }
 
 func (c *Consolidated) newEntry(path string, raw []byte, l Limits) (entry, error) {
-	if err := checkPath(path); err != nil {
+	if err := nodename.CheckBelow(path); err != nil {
 		return entry{}, c.entryError(path, err)
 	}
 	// The document comes from outside this package, so it has not been admitted yet.
@@ -418,64 +414,6 @@ func (c *Consolidated) refusedBelow(path string) []flaw {
 // dropRefused removes refused entries whose paths are gone.
 func (c *Consolidated) dropRefused(isGone func(path string) bool) {
 	c.refused = slices.DeleteFunc(slices.Clone(c.refused), func(f flaw) bool { return isGone(f.path) })
-}
-
-// Limits for the path of a node and the number of names in it. A path becomes part of
-// keys, whose length stores limit.
-const (
-	maxPathLength = 4096 // as of files; object stores have shorter ones
-	maxPathNames  = 64
-)
-
-// checkPath returns an error if path is not a legal path of a node relative to a group:
-// names separated by single slashes. No name in it can lead out of the group. Any
-// name under which a program can store a node is legal here, if JSON can hold the name.
-func checkPath(path string) error {
-	switch {
-	case path == "":
-		return errors.New("the path of a node below the group must not be empty")
-	case len(path) > maxPathLength:
-		return fmt.Errorf("path of %s, at most %d are allowed", quantity.Count(len(path), "bytes"), maxPathLength)
-	// Walks over the tree recurse once for each name.
-	case strings.Count(path, "/") >= maxPathNames:
-		return fmt.Errorf("path of more than %s", quantity.Count(maxPathNames, "names"))
-	case !utf8.ValidString(path):
-		return errors.New("path is not valid UTF-8")
-	}
-	for name := range strings.SplitSeq(path, "/") {
-		if err := nodename.CheckListed(name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// ErrUnusable is the error of an entry of consolidated metadata whose path may be that of
-// a stored node, but that this library does not use: the library reserves a name in the
-// path, or the path has no text in JSON.
-var ErrUnusable = errors.New("metadata: path cannot be used")
-
-type unusable struct{ error }
-
-func (unusable) Is(target error) bool { return target == ErrUnusable }
-
-// CheckPath returns the error with which [NewConsolidated] refuses a path of a node.
-func CheckPath(path string) error {
-	err := checkPath(path)
-	if err != nil && isKey(path) {
-		err = unusable{err}
-	}
-	return err
-}
-
-// isKey reports whether something can be stored at a path, on every system.
-func isKey(path string) bool {
-	for name := range strings.SplitSeq(path, "/") {
-		if nodename.CheckSegment(name) != nil || nodename.LeadsOut(name) {
-			return false
-		}
-	}
-	return true
 }
 
 // comparePaths orders paths as in a walk over the tree: each node is followed by all

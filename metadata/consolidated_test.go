@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+	"varve.dev/zarr/internal/nodename"
 )
 
 // consolidatedDoc returns a group with consolidated metadata for pairs of a path and a
@@ -288,7 +289,7 @@ func TestRefused(t *testing.T) {
 // All others are there, and writing keeps the names as they are.
 func TestUnusable(t *testing.T) {
 	for name, want := range map[string]error{
-		"__varve": ErrUnusable, "a/__varve/b": ErrUnusable, `\udcff`: ErrUnusable, `s/x\ud800`: ErrUnusable, "...": ErrUnusable,
+		"__varve": nodename.ErrUnusable, "a/__varve/b": nodename.ErrUnusable, `\udcff`: nodename.ErrUnusable, `s/x\ud800`: nodename.ErrUnusable, "...": nodename.ErrUnusable,
 		"../x": nil, `..\\x`: nil, "a//b": nil, `x\u0000`: nil,
 	} {
 		doc := groupDoc(`,"consolidated_metadata":{"kind":"inline","must_understand":false,"metadata":{"sound":` + arrayDoc("") + `,"` + name + `":` + arrayDoc("") + `}}`)
@@ -296,7 +297,7 @@ func TestUnusable(t *testing.T) {
 			c := mustGroup(t, doc).Consolidated
 			n := 0
 			for path, err := range c.Refused() {
-				if n++; errors.Is(err, ErrUnusable) != (want != nil) || !errors.Is(err, ErrInvalid) {
+				if n++; errors.Is(err, nodename.ErrUnusable) != (want != nil) || !errors.Is(err, ErrInvalid) {
 					t.Errorf("%q: %v", path, err)
 				}
 			}
@@ -375,9 +376,9 @@ func TestRefusedModel(t *testing.T) {
 		for _, path := range slices.Compact(list) {
 			inArray := false
 			for a := range arrays {
-				inArray = inArray || number[a] == 1 && checkPath(a) == nil && isBelow(path, a) && !belowAny(a, arrays, number)
+				inArray = inArray || number[a] == 1 && nodename.CheckBelow(a) == nil && isBelow(path, a) && !belowAny(a, arrays, number)
 			}
-			if number[path] > 1 || checkPath(path) != nil || inArray {
+			if number[path] > 1 || nodename.CheckBelow(path) != nil || inArray {
 				refused = append(refused, path)
 			} else {
 				sound = append(sound, path)

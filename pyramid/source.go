@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/internal/failure"
 	"varve.dev/zarr/internal/number"
 	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
@@ -332,7 +333,7 @@ func (w *work) write(ctx context.Context, k int, t *tile) error {
 	to := w.targets[k]
 	box, err := selection.Resolve(selection.BoxOf(t.box), to.Grid.Shape())
 	if err == nil {
-		err = to.Engine.Write(ctx, box, t.view, engine.Writing{Batch: w.batch, Plain: true})
+		err = to.Engine.Write(ctx, (*subset.Elements)(box), t.view, engine.Writing{Batch: w.batch, Plain: true})
 	}
 	if err != nil {
 		return failure.On(w.arrays[k], "write", err)

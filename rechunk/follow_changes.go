@@ -277,7 +277,7 @@ func pinnedArray(s *snapshot.Array, text int64) comparison.Array {
 		e := room(r)
 		view, err := r.View(e)
 		if err == nil {
-			_, err = s.Engine.Read(ctx, r.Resolved, view, engine.Reading{})
+			_, err = s.Engine.Read(ctx, r.Elements, view, engine.Reading{})
 		}
 		return e, err
 	}

@@ -189,7 +189,7 @@ func (u *update) writeBox(ctx context.Context, next *snapshot.Array, box grid.Bo
 	}
 	// A chunk that cannot be read may be gone because the source was rechunked or
 	// replaced. Then both arrays are compared again.
-	if _, err := u.source.Engine.Read(ctx, from.Resolved, view, engine.Reading{}); err != nil {
+	if _, err := u.source.Engine.Read(ctx, from.Elements, view, engine.Reading{}); err != nil {
 		if err = u.f.source.overtaken(ctx, u.source, snapshot.SourceError(err)); errors.Is(err, errAgain) {
 			err = errChanged
 		}
@@ -198,7 +198,7 @@ func (u *update) writeBox(ctx context.Context, next *snapshot.Array, box grid.Bo
 	if err := u.addSums(box, e); err != nil {
 		return err
 	}
-	if err := next.Engine.Write(ctx, to.Resolved, view, how); err != nil {
+	if err := next.Engine.Write(ctx, to.Elements, view, how); err != nil {
 		return err
 	}
 	chunks, err := next.Grid.Touched(box)

@@ -115,7 +115,7 @@ func checkSeek(t *rapid.T, g *grid.Grid, r *selection.Resolved) {
 func checkPlan(t *rapid.T, g *grid.Grid, r *selection.Resolved, want [][]int64) {
 	rank := g.Rank()
 	plan, part := subset.NewPlan((*subset.Elements)(r), g), strided.NewVisit(rank)
-	touched := r.Touched(g)
+	touched := (*subset.Elements)(r).Touched(g)
 	seen := map[string]bool{}
 	chunks := map[string]bool{}
 	for plan.Next(part) {
@@ -278,9 +278,9 @@ func TestLayer(t *testing.T) {
 // touchedOnce fails if two slabs touch the same chunk of a grid.
 func touchedOnce(t *rapid.T, r *selection.Resolved, g, fine, cut *grid.Grid, layer int64) {
 	seen := map[string]bool{}
-	for places := range r.Slabs(g, 8, layer, fine) {
-		part := r.Part(places)
-		plan := subset.NewPlan((*subset.Elements)(part), cut)
+	e := (*subset.Elements)(r)
+	for places := range e.Slabs(g, 8, layer, fine) {
+		plan := subset.NewPlan(e.Part(places), cut)
 		p := strided.NewVisit(cut.Rank())
 		for plan.Next(p) {
 			key := ""

@@ -4,9 +4,8 @@
 //
 // A [Selection] names elements: a [Box], indices and slices ([Basic]), lists along each
 // axis ([Orthogonal]), [Points], a [Mask] or whole chunks ([Blocks]). [Resolve] binds it
-// to the shape of an array. The [Resolved] selection has the shape of the result.
-// [Resolved.Pieces] divides it by the chunks of a grid, and [Resolved.Slabs] into parts
-// that fit into memory. A [Parser] reads selections as users write them.
+// to the shape of an array. The [Resolved] selection has the shape of the result. A
+// [Parser] reads selections as users write them.
 package selection
 
 import (

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // basic parses a selection that is not JSON.
@@ -417,23 +418,23 @@ func (e foreignError) Unwrap() error { return e.error }
 
 var (
 	// calledSlice finds a slice that is written as a call: slice(3), slice(0, 3).
-	calledSlice = regexp.MustCompile(`\bslice\(([^()]*)\)`)
+	calledSlice = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bslice\(([^()]*)\)`) })
 	// newAxis finds what inserts an axis of length 1 in NumPy.
-	newAxis = regexp.MustCompile(`(^|[,\s])(None|((np|numpy)\.)?newaxis)([,\s]|$)`)
+	newAxis = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|[,\s])(None|((np|numpy)\.)?newaxis)([,\s]|$)`) })
 	// placedList finds a list among items without names.
-	placedList = regexp.MustCompile(`(^|,)\s*\[[^][]*\]`)
+	placedList = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|,)\s*\[[^][]*\]`) })
 )
 
 // numpyError returns the error for a text that NumPy would take in Python and that is
 // refused here with err. Any other text keeps that error.
 func numpyError(text string, err error) error {
-	if plain := calledSlice.ReplaceAllStringFunc(text, withColons); plain != text {
+	if plain := calledSlice().ReplaceAllStringFunc(text, withColons); plain != text {
 		return fmt.Errorf("%w: %q: slices have colons (did you mean %s?)", ErrInvalid, text, plain)
 	}
 	switch {
-	case newAxis.MatchString(text):
+	case newAxis().MatchString(text):
 		return fmt.Errorf("%w: %q: a selection makes no new axes: leave None and newaxis out", ErrInvalid, text)
-	case placedList.MatchString(text):
+	case placedList().MatchString(text):
 		return fmt.Errorf("%w: %q: lists are written in JSON, an entry an axis, as {\"orthogonal\": [[0, 2, 5], 0, \"1:3\"]}", ErrInvalid, text)
 	}
 	return err
@@ -441,7 +442,7 @@ func numpyError(text string, err error) error {
 
 // withColons returns the call of slice as text: slice(0, 3) is 0:3, and slice(3) is :3.
 func withColons(call string) string {
-	bounds := strings.Split(calledSlice.FindStringSubmatch(call)[1], ",")
+	bounds := strings.Split(calledSlice().FindStringSubmatch(call)[1], ",")
 	for i, b := range bounds {
 		if bounds[i] = strings.TrimSpace(b); bounds[i] == "None" {
 			bounds[i] = ""

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -43,17 +42,6 @@ type Holder struct {
 	Host      string    `json:"host,omitempty"`      // name of the machine or container
 	Operation string    `json:"operation,omitempty"` // what the holder does
 	Since     time.Time `json:"since,omitzero"`
-}
-
-// host is the name of this machine, "" where it has none.
-var host = sync.OnceValue(func() string {
-	name, _ := os.Hostname() // without a name, the holder is described by its process ID
-	return name
-})
-
-// ThisProcess describes this process as the holder of a lock from now on.
-func ThisProcess(operation string) Holder {
-	return Holder{PID: os.Getpid(), Host: host(), Operation: operation, Since: time.Now()}
 }
 
 // String describes the holder. It is "another program" if nothing is known.

@@ -98,7 +98,7 @@ func Copy(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, e
 
 // copier is one run of Copy or Move.
 type copier struct {
-	*copying.Copy
+	pair      *copying.Copy
 	versions  *versions  // of the copied values; nil unless the source is to be removed
 	documents []document // in the order in which they are written
 	layouts   layouts    // of the arrays, by their directories
@@ -111,14 +111,14 @@ func newCopier(ctx context.Context, src, dst *zarr.Location, opt *Options) (*cop
 		opt = new(Options)
 	}
 	c, err := copying.New(ctx, src, dst, copying.Options(*opt))
-	return &copier{Copy: c}, err
+	return &copier{pair: c}, err
 }
 
 // result returns the report, and an error with operation and node.
 func (c *copier) result(op string, err error) (Report, error) {
-	c.report.Restarted = c.Restarted
+	c.report.Restarted = c.pair.Restarted
 	if err != nil {
-		err = copying.Wrap(op, c.Source.Location.Path(), err)
+		err = copying.Wrap(op, c.pair.Source.Location.Path(), err)
 	}
 	return c.report, err
 }
@@ -128,17 +128,17 @@ func (c *copier) run(ctx context.Context) error {
 	if err := c.survey(ctx); err != nil {
 		return err
 	}
-	if err := c.CheckNodes(c.directories()); err != nil {
+	if err := c.pair.CheckNodes(c.directories()); err != nil {
 		return err
 	}
-	if c.DryRun {
-		if err := c.CheckPlace(ctx); err != nil {
+	if c.pair.DryRun {
+		if err := c.pair.CheckPlace(ctx); err != nil {
 			return err
 		}
 		return c.count(ctx)
 	}
 	// Step 2. A crash from here on leaves the note, and values that readers do not see.
-	if err := c.Prepare(ctx); err != nil {
+	if err := c.pair.Prepare(ctx); err != nil {
 		return err
 	}
 	if err := c.copyValues(ctx); err != nil {
@@ -148,14 +148,14 @@ func (c *copier) run(ctx context.Context) error {
 	if err := c.publish(ctx); err != nil {
 		return err
 	}
-	return copying.UpdateAbove(ctx, c.Target.Location, c.Options.Options)
+	return copying.UpdateAbove(ctx, c.pair.Target.Location, c.pair.Options.Options)
 }
 
 // each calls do concurrently for every value other than documents and superseded chunks.
 // It counts the values that exist and the bytes that do returns.
 func (c *copier) each(ctx context.Context, do func(ctx context.Context, rel string) (int64, error)) error {
 	g, ctx := parallel.New(ctx)
-	g.SetLimit(copying.Workers(&c.Options.Options))
+	g.SetLimit(copying.Workers(&c.pair.Options.Options))
 	var mu sync.Mutex
 	var listed error
 	for rel, err := range c.names(ctx) {
@@ -194,7 +194,7 @@ func (c *copier) each(ctx context.Context, do func(ctx context.Context, rel stri
 
 // copyValues runs step 3.
 func (c *copier) copyValues(ctx context.Context) error {
-	v := c.NewValues()
+	v := c.pair.NewValues()
 	return v.End(ctx, c.each(ctx, func(ctx context.Context, rel string) (int64, error) {
 		return c.copyValue(ctx, v, rel)
 	}))
@@ -203,7 +203,7 @@ func (c *copier) copyValues(ctx context.Context) error {
 // count counts the values that would be copied, and their bytes.
 func (c *copier) count(ctx context.Context) error {
 	return c.each(ctx, func(ctx context.Context, rel string) (int64, error) {
-		info, err := store.Stat(ctx, c.Source.Store, c.Source.Path.MustKey(rel))
+		info, err := store.Stat(ctx, c.pair.Source.Store, c.pair.Source.Path.MustKey(rel))
 		return info.Size, err
 	})
 }
@@ -220,15 +220,15 @@ func (c *copier) publish(ctx context.Context) error {
 			// If a concurrent writer changed the document, the copied chunks may belong
 			// to either version.
 			if err != nil || sha256.Sum256(raw) != d.digest {
-				return fmt.Errorf("%w: %s was changed while it was copied; copy it again", zarr.ErrSourceChanged, c.Source.Path.MustKey(d.rel))
+				return fmt.Errorf("%w: %s was changed while it was copied; copy it again", zarr.ErrSourceChanged, c.pair.Source.Path.MustKey(d.rel))
 			}
 			if !write {
 				continue
 			}
-			if err := c.PutDocument(ctx, c.Target.Path.MustKey(d.rel), raw, i == len(c.documents)-1); err != nil {
+			if err := c.pair.PutDocument(ctx, c.pair.Target.Path.MustKey(d.rel), raw, i == len(c.documents)-1); err != nil {
 				return err
 			}
 		}
 	}
-	return c.DeleteNote(ctx)
+	return c.pair.DeleteNote(ctx)
 }

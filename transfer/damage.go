@@ -221,25 +221,25 @@ func damageIn(all inventory) *DamageError {
 	return e
 }
 
-// sources reads the documents of the source. Those that are damaged are put into
+// read reads the documents of the source. Those that are damaged are put into
 // s.damaged, and the groups above describe their nodes as the destination does.
-func (s *syncer) sources(ctx context.Context) (inventory, error) {
-	all, err := s.librarian(s.Source.Store, s.Source.Path).walk(ctx)
+func (o *original) read(ctx context.Context) (inventory, error) {
+	all, err := librarianOf(o.pair, o.pair.Source).walk(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if root := all[""]; root != nil && root.damage != nil {
 		return nil, fmt.Errorf("a document of the source cannot be read, and nothing is changed; restore it: %w", root.damage)
 	}
-	s.damaged = damageIn(all)
-	for _, name := range slices.Sorted(maps.Keys(s.blocked)) {
-		if isLost(s.blocked[name]) && all[name+"/"] != nil {
-			delete(s.blocked, name) // somebody has restored the document
+	o.damaged = damageIn(all)
+	for _, name := range slices.Sorted(maps.Keys(o.blocked)) {
+		if isLost(o.blocked[name]) && all[name+"/"] != nil {
+			delete(o.blocked, name) // somebody has restored the document
 			continue
 		}
-		s.damaged.addBlocked(all, name, s.blocked[name])
+		o.damaged.addBlocked(all, name, o.blocked[name])
 	}
-	return all, s.keepDamaged(ctx, all)
+	return all, o.keepDamaged(ctx, all)
 }
 
 // addBlocked adds a damaged node of the destination. The source does not have it then,
@@ -256,18 +256,18 @@ func (e *DamageError) addBlocked(all inventory, name string, why error) {
 }
 
 // leave leaves a node of the destination as it is, because its document is damaged.
-func (s *syncer) leave(ctx context.Context, dir string, why error) error {
-	s.block(strings.TrimSuffix(dir, "/"), &blockedError{cmp.Or(why, zarr.ErrInvalidMetadata)})
-	return s.keepDamaged(ctx, s.nodes)
+func (o *original) leave(ctx context.Context, dir string, why error) error {
+	o.block(strings.TrimSuffix(dir, "/"), &blockedError{cmp.Or(why, zarr.ErrInvalidMetadata)})
+	return o.keepDamaged(ctx, o.nodes)
 }
 
 // block makes a node of the destination stay as it is.
-func (s *syncer) block(name string, why error) {
-	if s.blocked == nil {
-		s.blocked = map[string]error{}
+func (o *original) block(name string, why error) {
+	if o.blocked == nil {
+		o.blocked = map[string]error{}
 	}
-	s.blocked[name] = why
-	s.damaged.addBlocked(s.nodes, name, why)
+	o.blocked[name] = why
+	o.damaged.addBlocked(o.nodes, name, why)
 }
 
 // keepLost finds the nodes that only the destination has, and below whose paths the
@@ -277,45 +277,45 @@ func (s *syncer) keepLost(ctx context.Context) error {
 		return nil
 	}
 	found := false
-	for _, name := range s.removed() {
-		lost, err := s.lost(ctx, name)
+	for _, name := range s.left.removed() {
+		lost, err := s.source.lost(ctx, name)
 		if err != nil {
 			return err
 		}
 		if lost != nil {
-			s.block(name, lost)
+			s.source.block(name, lost)
 			found = true
 		}
 	}
 	if !found {
 		return nil
 	}
-	s.orphans = slices.DeleteFunc(s.orphans, s.isDamaged)
-	s.stale = slices.DeleteFunc(s.stale, s.isDamaged)
-	maps.DeleteFunc(s.extra, func(dir string, _ []string) bool { return s.isDamaged(dir) })
-	return s.keepDamaged(ctx, s.nodes)
+	s.left.orphans = slices.DeleteFunc(s.left.orphans, s.source.isDamaged)
+	s.left.stale = slices.DeleteFunc(s.left.stale, s.source.isDamaged)
+	maps.DeleteFunc(s.left.extra, func(dir string, _ []string) bool { return s.source.isDamaged(dir) })
+	return s.source.keepDamaged(ctx, s.source.nodes)
 }
 
 // lost returns what the source has below the path of a node that it does not describe, or
 // nil. Locks and notes of Varve do not count.
-func (s *syncer) lost(ctx context.Context, name string) (error, error) {
-	p, err := s.Source.Path.Join(name)
+func (o *original) lost(ctx context.Context, name string) (error, error) {
+	p, err := o.pair.Source.Path.Join(name)
 	if err != nil {
 		return nil, nil // a name that the source cannot have
 	}
-	for e, err := range store.List(ctx, s.Source.Store, p, store.Deep) {
+	for e, err := range store.List(ctx, o.pair.Source.Store, p, store.Deep) {
 		if err != nil {
 			return nil, err
 		}
 		if own.IsBelow(e.Name) {
 			continue
 		}
-		i, err := s.librarian(s.Source.Store, s.Source.Path).item(ctx, name+"/")
+		i, err := librarianOf(o.pair, o.pair.Source).item(ctx, name+"/")
 		if err != nil {
 			return nil, err
 		}
 		above, _ := path.Split(name)
-		if i != nil && s.nodes[above] != nil {
+		if i != nil && o.nodes[above] != nil {
 			return nil, nil // only the listing missed it, and it is not removed
 		}
 		return &lostError{key: e.Name, bound: i != nil}, nil
@@ -325,12 +325,12 @@ func (s *syncer) lost(ctx context.Context, name string) (error, error) {
 
 // keepDamaged makes the groups of an inventory describe damaged nodes as the destination
 // does.
-func (s *syncer) keepDamaged(ctx context.Context, all inventory) error {
-	for _, name := range s.damaged.Nodes {
+func (o *original) keepDamaged(ctx context.Context, all inventory) error {
+	for _, name := range o.damaged.Nodes {
 		for above := name; above != ""; {
 			dir, _ := path.Split(above)
 			if i := all[dir]; i != nil {
-				if err := s.keepListed(ctx, i, strings.TrimPrefix(name, dir)); err != nil {
+				if err := o.keepListed(ctx, i, strings.TrimPrefix(name, dir)); err != nil {
 					return err
 				}
 			}
@@ -341,15 +341,15 @@ func (s *syncer) keepDamaged(ctx context.Context, all inventory) error {
 }
 
 // isDamaged reports whether a key lies at or below a damaged node.
-func (s *syncer) isDamaged(rel string) bool {
-	return slices.ContainsFunc(s.damaged.Nodes, func(name string) bool { return strings.HasPrefix(rel, name+"/") })
+func (o *original) isDamaged(rel string) bool {
+	return slices.ContainsFunc(o.damaged.Nodes, func(name string) bool { return strings.HasPrefix(rel, name+"/") })
 }
 
 // keepListed makes the consolidated metadata of a group list a node, and what is below
 // it, as the group at the destination lists them: chunks of the destination would be read
 // by another document otherwise.
-func (s *syncer) keepListed(ctx context.Context, group *item, name string) error {
-	there, err := s.librarian(s.Target.Store, s.Target.Path).item(ctx, group.dir)
+func (o *original) keepListed(ctx context.Context, group *item, name string) error {
+	there, err := librarianOf(o.pair, o.pair.Target).item(ctx, group.dir)
 	if err != nil {
 		return err
 	}

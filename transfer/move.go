@@ -34,9 +34,9 @@ func Move(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, e
 	// that a rechunk has replaced, or continue one that was interrupted.
 	c.whole = true
 	if err == nil {
-		err = c.Source.CheckDirect("the path")
+		err = c.pair.Source.CheckDirect("the path")
 	}
-	if err == nil && !c.DryRun {
+	if err == nil && !c.pair.DryRun {
 		// Record the versions of copied values, to detect later writes before the
 		// removal.
 		c.versions = new(versions)
@@ -45,9 +45,9 @@ func Move(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, e
 	if err == nil {
 		err = c.run(ctx)
 	}
-	if err == nil && !c.DryRun {
+	if err == nil && !c.pair.DryRun {
 		// The source goes only if it has not changed since it was copied.
-		if err = src.Delete(publish.WithCheck(ctx, c.checkUnchanged), c.Writing()); err != nil {
+		if err = src.Delete(publish.WithCheck(ctx, c.checkUnchanged), c.pair.Writing()); err != nil {
 			err = fmt.Errorf("%w: the node was copied, but the source was not removed: %w", zarr.ErrIncomplete, err)
 		}
 	}
@@ -57,32 +57,32 @@ func Move(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, e
 // removable checks, before anything is copied, that the source can be removed and that
 // the copy will be durable.
 func (c *copier) removable(ctx context.Context) error {
-	if zipstore.IsNew(c.Target.Store) {
+	if zipstore.IsNew(c.pair.Target.Store) {
 		// Until Close, the copy exists only in memory or in an incomplete file. A
 		// crash would lose both nodes.
 		return fmt.Errorf("%w: an archive is complete only once it is closed; copy to it, close it, and then delete the source", zarr.ErrUnsupported)
 	}
 	// A probe: deleting a note that does not exist shows whether the source is
 	// writable.
-	if _, err := store.Write(ctx, c.Source.Store, store.Delete(c.Source.Path.MustKey(copying.NoteName)), store.Sync); err != nil {
+	if _, err := store.Write(ctx, c.pair.Source.Store, store.Delete(c.pair.Source.Path.MustKey(copying.NoteName)), store.Sync); err != nil {
 		return fmt.Errorf("the source cannot be changed: %w", err)
 	}
-	if err := store.DirectoriesOf(c.Source.Store).CheckTree(c.Source.Path); err != nil {
+	if err := store.DirectoriesOf(c.pair.Source.Store).CheckTree(c.pair.Source.Path); err != nil {
 		return fmt.Errorf("the source cannot be removed: %w", err)
 	}
-	return publish.CheckRemovable(ctx, publish.Node{Store: c.Source.Store, Path: c.Source.Path, SingleWriter: c.SingleWriter, Locking: c.Locking})
+	return publish.CheckRemovable(ctx, publish.Node{Store: c.pair.Source.Store, Path: c.pair.Source.Path, SingleWriter: c.pair.SingleWriter, Locking: c.pair.Locking})
 }
 
 // checkUnchanged checks that no value of the source has changed since it was copied. The
 // caller holds the locks of all its nodes.
 func (c *copier) checkUnchanged(ctx context.Context) error {
-	now := &copier{Copy: &copying.Copy{Options: c.Options, Source: c.Source}, versions: new(versions), whole: true}
+	now := &copier{pair: &copying.Copy{Options: c.pair.Options, Source: c.pair.Source}, versions: new(versions), whole: true}
 	// Read documents and versions again, now that the locks keep writers out.
 	if err := now.survey(ctx); err != nil {
 		return err
 	}
 	err := now.each(ctx, func(ctx context.Context, rel string) (int64, error) {
-		info, err := store.Stat(ctx, c.Source.Store, c.Source.Path.MustKey(rel))
+		info, err := store.Stat(ctx, c.pair.Source.Store, c.pair.Source.Path.MustKey(rel))
 		if err == nil {
 			now.versions.add(rel, info)
 		}
@@ -101,12 +101,12 @@ func (c *copier) checkUnchanged(ctx context.Context) error {
 
 // copyValue copies one value.
 func (c *copier) copyValue(ctx context.Context, v *copying.Values, rel string) (int64, error) {
-	from, to := c.Source.Path.MustKey(rel), c.Target.Path.MustKey(rel)
+	from, to := c.pair.Source.Path.MustKey(rel), c.pair.Target.Path.MustKey(rel)
 	if c.versions == nil {
 		return v.Copy(ctx, to, from)
 	}
 	// Take the version before reading. checkUnchanged then detects a later write.
-	info, err := store.Stat(ctx, c.Source.Store, from)
+	info, err := store.Stat(ctx, c.pair.Source.Store, from)
 	if err != nil {
 		return 0, err
 	}

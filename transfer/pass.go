@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/parallel"
@@ -36,13 +37,13 @@ const (
 )
 
 // roleOf returns the role of a key, and the node that it lies in.
-func (s *syncer) roleOf(rel string) (role, *item) {
-	i, rest := s.nodes.owner(rel)
+func (o *original) roleOf(rel string) (role, *item) {
+	i, rest := o.nodes.owner(rel)
 	if what, isOwn := copying.Record(rest); isOwn && what == own.Pending {
 		return transaction, i
 	}
 	dir, name := path.Split(rel)
-	switch at := s.nodes[dir]; {
+	switch at := o.nodes[dir]; {
 	case slices.Contains(copying.DocumentNames, name) && at != nil && at.file(name) != nil:
 		return described, at
 	case slices.Contains(copying.DocumentNames, name) && at != nil:
@@ -61,12 +62,13 @@ func (s *syncer) roleOf(rel string) (role, *item) {
 
 // pass runs step 4.
 func (s *syncer) pass(ctx context.Context) error {
-	s.report.Kept, s.report.KeptBytes, s.report.Other, s.report.Left = 0, 0, 0, 0
-	s.extra, s.stale, s.orphans = map[string][]string{}, nil, nil
+	r := s.count.report
+	r.Kept, r.KeptBytes, r.Other, r.Left = 0, 0, 0, 0
+	s.left = &leftovers{extra: map[string][]string{}}
 	g, within := parallel.New(ctx)
-	g.SetLimit(s.tasks())
-	p := &pass{syncer: s, g: g, values: s.NewValues()}
-	err := copying.Pair(within, store.List(within, s.Source.Store, s.Source.Path, store.Deep|store.WithVersions), s.listing(within), func(from, to *store.Entry) error {
+	g.SetLimit(tasksOf(s.pair))
+	p := &pass{s: s, report: r, g: g, values: s.pair.NewValues()}
+	err := copying.Pair(within, store.List(within, s.pair.Source.Store, s.pair.Source.Path, store.Deep|store.WithVersions), s.listing(within), func(from, to *store.Entry) error {
 		if err := within.Err(); err != nil {
 			return err // begin nothing after a failure
 		}
@@ -77,15 +79,16 @@ func (s *syncer) pass(ctx context.Context) error {
 
 // listing lists the destination.
 func (s *syncer) listing(ctx context.Context) copying.Listing {
-	if !s.hasNode {
+	if !s.target.hasNode {
 		return func(func(store.Entry, error) bool) {}
 	}
-	return store.List(ctx, s.Target.Store, s.Target.Path, store.Deep|store.WithVersions)
+	return store.List(ctx, s.pair.Target.Store, s.pair.Target.Path, store.Deep|store.WithVersions)
 }
 
 // pass compares the values of both nodes once.
 type pass struct {
-	*syncer
+	s      *syncer
+	report *SyncReport
 	g      *parallel.Group
 	values *copying.Values
 }
@@ -93,15 +96,15 @@ type pass struct {
 // visit decides about one key.
 func (p *pass) visit(ctx context.Context, from, to *store.Entry) error {
 	name := copying.NameOf(from, to)
-	if p.isDamaged(name) {
+	if p.s.source.isDamaged(name) {
 		return nil
 	}
 	if dir, ok := strings.CutSuffix(name, copying.NoteName); ok && to != nil {
 		p.noteAt(dir)
 		return nil
 	}
-	what, i := p.roleOf(name)
-	if p.opt.Share != nil && what != transaction && (what != chunk || from == nil || !p.inShare(name)) {
+	what, i := p.s.source.roleOf(name)
+	if p.s.opt.Share != nil && what != transaction && (what != chunk || from == nil || !p.s.inShare(name)) {
 		return nil // of another part, or of the call that publishes
 	}
 	switch what {
@@ -110,7 +113,7 @@ func (p *pass) visit(ctx context.Context, from, to *store.Entry) error {
 	case transaction:
 		if from != nil {
 			dir, _ := path.Split(strings.TrimSuffix(name, own.Dir+"/"+own.Pending))
-			return p.checkSettledAt(ctx, dir)
+			return p.s.source.checkSettledAt(ctx, dir)
 		}
 	case staleChunk, extraFile, newNode, other:
 		p.rest(what, name, i, from, to)
@@ -119,17 +122,17 @@ func (p *pass) visit(ctx context.Context, from, to *store.Entry) error {
 }
 
 // noteAt records a note of the destination.
-func (s *syncer) noteAt(dir string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (p *pass) noteAt(dir string) {
 	switch {
 	case dir == "": // an interrupted Sync has left it
-		s.noteStored = true
-	case s.opt.Share != nil: // only the call that publishes deletes
-	case s.nodes[dir] != nil: // so has the removal of an array that is copied anew
-		s.extra[dir] = append(s.extra[dir], dir+copying.NoteName)
+		p.s.target.mu.Lock()
+		defer p.s.target.mu.Unlock()
+		p.s.target.noted = true
+	case p.s.opt.Share != nil: // only the call that publishes deletes
+	case p.s.source.nodes[dir] != nil: // so has the removal of an array that is copied anew
+		p.s.left.addExtra(dir, dir+copying.NoteName)
 	default: // or that of a node, which continues
-		s.orphans = append(s.orphans, dir)
+		p.s.left.addOrphan(dir)
 	}
 }
 
@@ -142,9 +145,9 @@ func (p *pass) chunk(ctx context.Context, name string, i *item, from, to *store.
 		p.later(ctx, func(ctx context.Context) error { return p.renew(ctx, name, from, &p.report.New) })
 	case i.fresh || from.Size != to.Size:
 		p.later(ctx, func(ctx context.Context) error { return p.renew(ctx, name, from, &p.report.Replaced) })
-	case !p.opt.Checksum && !p.isCopy(from, to):
+	case !p.s.opt.Checksum && !p.isCopy(from, to):
 		p.later(ctx, func(ctx context.Context) error { return p.doubt(ctx, name, from, to) })
-	case p.opt.Checksum && !p.isOld(from):
+	case p.s.opt.Checksum && !p.isOld(from):
 		p.later(ctx, func(ctx context.Context) error { return p.compare(ctx, name, from) })
 	default:
 		p.keep(from)
@@ -153,11 +156,11 @@ func (p *pass) chunk(ctx context.Context, name string, i *item, from, to *store.
 }
 
 // isCopy reports whether a value of the same size is taken for a copy.
-func (s *syncer) isCopy(from, to *store.Entry) bool {
+func (p *pass) isCopy(from, to *store.Entry) bool {
 	if from.Modified.IsZero() || to.Modified.IsZero() {
 		return false
 	}
-	return s.isOld(from) || to.Modified.Sub(from.Modified) > copying.Slack
+	return p.isOld(from) || to.Modified.Sub(from.Modified) > copying.Slack
 }
 
 // doubt decides about a value of the same size that is no copy by its times.
@@ -167,12 +170,12 @@ func (p *pass) doubt(ctx context.Context, name string, from, to *store.Entry) er
 	}
 	// It may be a copy that was made soon after the write of its source, or one of what
 	// the source had a moment before.
-	t, ok := store.Driver(p.Target.Store).(toucher)
-	if _, near := store.Driver(p.Source.Store).(toucher); !ok || !near {
+	t, ok := store.Driver(p.s.pair.Target.Store).(toucher)
+	if _, near := store.Driver(p.s.pair.Source.Store).(toucher); !ok || !near {
 		return p.renew(ctx, name, from, &p.report.Replaced, &p.report.Again)
 	}
 	began := time.Now()
-	same, err := p.sameBytes(ctx, name, from.Size)
+	same, err := p.s.values.sameBytes(ctx, name, from.Size)
 	if err != nil {
 		return err
 	}
@@ -182,7 +185,7 @@ func (p *pass) doubt(ctx context.Context, name string, from, to *store.Entry) er
 	// Touch the copy, so that no later Sync reads it again. That is of no use while the
 	// source is so young that a later Sync doubts all the same. If the comparison took
 	// long, the source may have changed since, and the copy would be too late for that.
-	if now := time.Now(); !p.DryRun && now.Sub(from.Modified) > copying.Slack && now.Sub(began) < copying.Slow {
+	if now := time.Now(); !p.s.pair.DryRun && now.Sub(from.Modified) > copying.Slack && now.Sub(began) < copying.Slow {
 		if err := p.touch(ctx, t, name); err != nil {
 			return err
 		}
@@ -198,7 +201,7 @@ type toucher interface {
 
 // touch sets the time of a value of the destination.
 func (p *pass) touch(ctx context.Context, t toucher, name string) error {
-	_, to, err := p.keys(name)
+	_, to, err := p.s.values.keys(name)
 	if err == nil {
 		err = t.Touch(ctx, to)
 	}
@@ -210,7 +213,7 @@ func (p *pass) touch(ctx context.Context, t toucher, name string) error {
 
 // compare copies a value unless that at the destination has the same bytes.
 func (p *pass) compare(ctx context.Context, name string, from *store.Entry) error {
-	same, err := p.sameBytes(ctx, name, from.Size)
+	same, err := p.s.values.sameBytes(ctx, name, from.Size)
 	switch {
 	case err != nil:
 		return err
@@ -235,8 +238,8 @@ func (p *pass) renew(ctx context.Context, name string, from *store.Entry, counts
 // copy copies a value and counts it.
 func (p *pass) copy(ctx context.Context, name string, from *store.Entry, counts []*int64) error {
 	n := from.Size
-	if !p.DryRun {
-		if err := p.start(ctx); err != nil {
+	if !p.s.pair.DryRun {
+		if err := p.s.target.start(ctx); err != nil {
 			return err
 		}
 		var err error
@@ -246,24 +249,20 @@ func (p *pass) copy(ctx context.Context, name string, from *store.Entry, counts 
 			return err
 		}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, n := range counts {
-		*n++
-	}
-	p.report.Bytes += n
+	p.s.count.add(1, counts...)
+	p.s.count.add(n, &p.report.Bytes)
 	return nil
 }
 
 // copyValue copies a value as [copying.Values.CopySettled] does, within the bytes that
 // may be held.
 func (p *pass) copyValue(ctx context.Context, name string, from *store.Entry) (int64, error) {
-	held, err := p.room.Acquire(ctx, min(from.Size, copying.MaxBuffered))
+	held, err := p.s.values.room.Acquire(ctx, min(from.Size, copying.MaxBuffered))
 	if err != nil {
 		return 0, err
 	}
-	defer p.room.Release(held)
-	key, to, err := p.keys(name)
+	defer p.s.values.room.Release(held)
+	key, to, err := p.s.values.keys(name)
 	if err != nil {
 		return 0, err
 	}
@@ -272,30 +271,28 @@ func (p *pass) copyValue(ctx context.Context, name string, from *store.Entry) (i
 
 // blank deletes a chunk that the source does not store.
 func (p *pass) blank(ctx context.Context, name string, i *item) error {
-	if !i.layout.Known() && !p.opt.Delete {
+	if !i.layout.Known() && !p.s.opt.Delete {
 		return fmt.Errorf("%w: the keys of the chunks of %q are not known, and only the destination has %s; "+
-			"if it may be deleted, ask for that", zarr.ErrUnsupported, "/"+p.Source.Path.String()+"/"+strings.TrimSuffix(i.dir, "/"), name)
+			"if it may be deleted, ask for that", zarr.ErrUnsupported, "/"+p.s.pair.Source.Path.String()+"/"+strings.TrimSuffix(i.dir, "/"), name)
 	}
 	p.later(ctx, func(ctx context.Context) error {
 		// A listing may miss a value that is replaced at that moment.
-		source, key, err := p.keys(name)
+		source, key, err := p.s.values.keys(name)
 		if err != nil {
 			return err
 		}
-		if found, err := store.Exists(ctx, p.Source.Store, source); found || err != nil {
+		if found, err := store.Exists(ctx, p.s.pair.Source.Store, source); found || err != nil {
 			return err
 		}
-		if !p.DryRun {
-			if err := p.start(ctx); err != nil {
+		if !p.s.pair.DryRun {
+			if err := p.s.target.start(ctx); err != nil {
 				return err
 			}
 			if err := p.values.Delete(ctx, key); err != nil {
 				return err
 			}
 		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.report.Cleared++
+		p.s.count.add(1, &p.report.Cleared)
 		return nil
 	})
 	return nil
@@ -303,23 +300,22 @@ func (p *pass) blank(ctx context.Context, name string, i *item) error {
 
 // rest notes what the documents of the source do not describe.
 func (p *pass) rest(what role, name string, i *item, from, to *store.Entry) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if from != nil && !own.IsBelow(name) {
-		p.report.Other++
+		p.s.count.add(1, &p.report.Other)
 	}
+	left, all := p.s.left, p.s.opt.Delete
 	switch {
 	case to == nil:
-	case what == extraFile && (p.opt.Delete || i.format == 2):
+	case what == extraFile && (all || i.format == 2):
 		// Beside documents of format 2, others count for readers.
-		p.extra[i.dir] = append(p.extra[i.dir], name)
+		left.addExtra(i.dir, name)
 	case what == newNode:
 		dir, _ := path.Split(name)
-		p.orphans = append(p.orphans, dir)
-	case what == staleChunk && p.opt.Delete:
-		p.stale = append(p.stale, name)
+		left.addOrphan(dir)
+	case what == staleChunk && all:
+		left.addStale(name)
 	case what == staleChunk || what == extraFile:
-		p.report.Left++
+		p.s.count.add(1, &p.report.Left)
 	}
 }
 
@@ -329,22 +325,26 @@ func (p *pass) later(ctx context.Context, do func(ctx context.Context) error) {
 }
 
 // isOld reports whether a value was written before SyncOptions.NewerThan.
-func (s *syncer) isOld(e *store.Entry) bool {
-	return !e.Modified.IsZero() && e.Modified.Before(s.opt.NewerThan)
+func (p *pass) isOld(e *store.Entry) bool {
+	return !e.Modified.IsZero() && e.Modified.Before(p.s.opt.NewerThan)
 }
 
 // keep counts a value that is not copied.
-func (s *syncer) keep(e *store.Entry) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.report.Kept++
-	s.report.KeptBytes += e.Size
+func (p *pass) keep(e *store.Entry) {
+	p.s.count.add(1, &p.report.Kept)
+	p.s.count.add(e.Size, &p.report.KeptBytes)
+}
+
+// values are those of both nodes.
+type values struct {
+	pair *copying.Copy
+	room *budget.Budget // for bytes of values
 }
 
 // keys returns the keys of a value of both nodes. A name may be too long for a key.
-func (s *syncer) keys(name string) (from, to store.Key, err error) {
-	if from, err = s.Source.Path.Key(name); err == nil {
-		to, err = s.Target.Path.Key(name)
+func (v *values) keys(name string) (from, to store.Key, err error) {
+	if from, err = v.pair.Source.Path.Key(name); err == nil {
+		to, err = v.pair.Target.Path.Key(name)
 	}
 	return from, to, err
 }
@@ -358,11 +358,11 @@ func (s *syncer) verify(ctx context.Context) error {
 		}
 	}
 	g, within := parallel.New(ctx)
-	g.SetLimit(s.tasks())
-	from, to := store.List(within, s.Source.Store, s.Source.Path, store.Deep|store.WithVersions), store.List(within, s.Target.Store, s.Target.Path, store.Deep|store.WithVersions)
+	g.SetLimit(tasksOf(s.pair))
+	from, to := store.List(within, s.pair.Source.Store, s.pair.Source.Path, store.Deep|store.WithVersions), store.List(within, s.pair.Target.Store, s.pair.Target.Path, store.Deep|store.WithVersions)
 	return g.Wait(copying.Pair(within, from, to, func(from, to *store.Entry) error {
 		name := copying.NameOf(from, to)
-		if what, _ := s.roleOf(name); what != chunk || s.isDamaged(name) || within.Err() != nil {
+		if what, _ := s.source.roleOf(name); what != chunk || s.source.isDamaged(name) || within.Err() != nil {
 			return within.Err()
 		}
 		if s.opt.Share != nil && (from == nil || !s.inShare(name)) {
@@ -377,11 +377,11 @@ func (s *syncer) verify(ctx context.Context) error {
 }
 
 func (s *syncer) verifyDocuments(ctx context.Context) error {
-	there, err := s.librarian(s.Target.Store, s.Target.Path).those(ctx, s.nodes)
+	there, err := librarianOf(s.pair, s.pair.Target).those(ctx, s.source.nodes)
 	if err != nil {
 		return err
 	}
-	for dir, i := range s.nodes {
+	for dir, i := range s.source.nodes {
 		for _, f := range i.files {
 			if was := there[dir].file(f.name); was == nil || !publish.Same(was, f.raw) {
 				return differs(dir + f.name)
@@ -392,17 +392,15 @@ func (s *syncer) verifyDocuments(ctx context.Context) error {
 }
 
 func (s *syncer) verifyValue(ctx context.Context, name string, size int64) error {
-	same, err := s.sameBytes(ctx, name, size)
+	same, err := s.values.sameBytes(ctx, name, size)
 	if err == nil && !same {
 		err = differs(name)
 	}
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.report.Verified++
-	s.report.VerifiedBytes += size
+	s.count.add(1, &s.count.report.Verified)
+	s.count.add(size, &s.count.report.VerifiedBytes)
 	return nil
 }
 
@@ -415,17 +413,17 @@ const comparedAtOnce = 8 << 20
 
 // sameBytes reports whether the values of both stores have the same bytes. Both have the
 // given size, or have been changed since.
-func (s *syncer) sameBytes(ctx context.Context, name string, size int64) (bool, error) {
-	held, err := s.room.Acquire(ctx, 2*min(size, comparedAtOnce))
+func (v *values) sameBytes(ctx context.Context, name string, size int64) (bool, error) {
+	held, err := v.room.Acquire(ctx, 2*min(size, comparedAtOnce))
 	if err != nil {
 		return false, err
 	}
-	defer s.room.Release(held)
-	from, to, err := s.keys(name)
+	defer v.room.Release(held)
+	from, to, err := v.keys(name)
 	if err != nil {
 		return false, err
 	}
-	pins := [2]*store.Pinned{store.Pin(s.Source.Store, from, store.Info{}), store.Pin(s.Target.Store, to, store.Info{})}
+	pins := [2]*store.Pinned{store.Pin(v.pair.Source.Store, from, store.Info{}), store.Pin(v.pair.Target.Store, to, store.Info{})}
 	var parts [2][]byte
 	same := true
 	for off := int64(0); same && err == nil && (off < size || off == 0); off += comparedAtOnce {

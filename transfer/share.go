@@ -50,7 +50,7 @@ func (s *syncer) runPart(ctx context.Context) (err error) {
 }
 
 func (s *syncer) part(ctx context.Context) error {
-	s.hasNode, s.noteStored = false, false
+	s.target.hasNode, s.target.noted = false, false
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (s *syncer) part(ctx context.Context) error {
 		return err
 	}
 	s.tallyNodes()
-	if s.opt.Verify && !s.DryRun {
+	if s.opt.Verify && !s.pair.DryRun {
 		return s.verify(ctx)
 	}
 	return nil
@@ -73,17 +73,17 @@ func (s *syncer) inShare(name string) bool { return s.opt.Share.contains(s.above
 // refuseClash returns the error of a part for an array that only one process may remove.
 func (s *syncer) refuseClash(dir string) error {
 	return fmt.Errorf("%w: the keys of %q have other chunks in the source, and a part removes nothing; sync it without parts, or remove it in the destination first",
-		zarr.ErrConflict, s.shown(dir))
+		zarr.ErrConflict, s.target.shown(dir))
 }
 
 // startPart stores the note that a copy has begun, at a place that was free. The caller
 // holds the lock.
-func (s *syncer) startPart(ctx context.Context) error {
-	err := s.CheckUnpublished(ctx)
+func (d *destination) startPart(ctx context.Context) error {
+	err := d.pair.CheckUnpublished(ctx)
 	if err == nil {
-		err = s.StorePartNote(ctx, s.CheckUnpublished)
+		err = d.pair.StorePartNote(ctx, d.pair.CheckUnpublished)
 	}
-	s.noteStored = err == nil
+	d.noted = err == nil
 	return err
 }
 
@@ -92,48 +92,48 @@ func (s *syncer) startPart(ctx context.Context) error {
 // publication must not leave a note only because a value is as young as its source, or
 // because others have copied it since it was listed.
 func (p *pass) startLate(ctx context.Context, name string, from *store.Entry) (isThere bool, err error) {
-	if !p.isLate() {
+	if !p.s.target.isLate() {
 		return false, nil
 	}
-	if isThere, err = p.isCopied(ctx, name, from); isThere || err != nil || p.DryRun {
+	if isThere, err = p.isCopied(ctx, name, from); isThere || err != nil || p.s.pair.DryRun {
 		return isThere, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.noteStored { // by another goroutine of this part
+	p.s.target.mu.Lock()
+	defer p.s.target.mu.Unlock()
+	if p.s.target.noted { // by another goroutine of this part
 		return false, nil
 	}
-	err = p.StorePartNote(ctx, func(ctx context.Context) error {
+	err = p.s.pair.StorePartNote(ctx, func(ctx context.Context) error {
 		if isThere, err = p.isCopied(ctx, name, from); err == nil && isThere {
 			err = copying.ErrPublished
 		}
 		return err
 	})
-	if p.noteStored = err == nil; errors.Is(err, copying.ErrPublished) {
+	if p.s.target.noted = err == nil; errors.Is(err, copying.ErrPublished) {
 		err = nil
 	}
 	return isThere, err
 }
 
 // isLate reports whether this is a part that has found a published node, and no note yet.
-func (s *syncer) isLate() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.opt.Share != nil && s.hasNode && !s.noteStored
+func (d *destination) isLate() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.isPart && d.hasNode && !d.noted
 }
 
 // isCopied reports whether the destination has a value with the bytes of the source.
 func (p *pass) isCopied(ctx context.Context, name string, from *store.Entry) (bool, error) {
-	_, key, err := p.keys(name)
+	_, key, err := p.s.values.keys(name)
 	if err != nil {
 		return false, err
 	}
-	info, err := store.Stat(ctx, p.Target.Store, key)
+	info, err := store.Stat(ctx, p.s.pair.Target.Store, key)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size != from.Size {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	return p.sameBytes(ctx, name, from.Size)
+	return p.s.values.sameBytes(ctx, name, from.Size)
 }

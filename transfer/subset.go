@@ -28,8 +28,8 @@ func syncNodes(ctx context.Context, src, dst *zarr.Location, opt *SyncOptions, r
 	}
 	c := &copying.Copy{Options: copying.Options{Options: opt.Options}}
 	c.Source.Store, c.Target.Store = src.Store(), dst.Store()
-	s := &syncer{Copy: c, opt: opt}
-	all, err := s.librarian(src.Store(), p).walk(ctx)
+	c.Source.Path = p
+	all, err := librarianOf(c, c.Source).walk(ctx)
 	if err != nil {
 		return err
 	}

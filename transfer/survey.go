@@ -36,7 +36,7 @@ type document struct {
 func (c *copier) survey(ctx context.Context) error {
 	for rel, err := range c.names(ctx) {
 		if err == nil {
-			err = c.CheckName(rel)
+			err = c.pair.CheckName(rel)
 		}
 		if err == nil {
 			err = c.note(ctx, rel)
@@ -56,9 +56,9 @@ func (c *copier) survey(ctx context.Context) error {
 	}
 	switch {
 	case top(nodename.V3Node):
-		c.Format = 3
+		c.pair.Format = 3
 	case top(nodename.V2Array, nodename.V2Group):
-		c.Format = 2
+		c.pair.Format = 2
 	default:
 		return fault.NotFound("no Zarr node here")
 	}
@@ -72,13 +72,13 @@ func (c *copier) note(ctx context.Context, rel string) error {
 		if what != own.Pending {
 			return nil
 		}
-		p, err := c.Source.Path.Join(strings.TrimSuffix(strings.TrimSuffix(rel, own.Dir+"/"+what), "/"))
+		p, err := c.pair.Source.Path.Join(strings.TrimSuffix(strings.TrimSuffix(rel, own.Dir+"/"+what), "/"))
 		if err != nil {
 			return err
 		}
 		// The transaction may be half published: some of its nodes may still have
 		// their old documents.
-		return copying.CheckSettled(ctx, c.Source.Store, p)
+		return copying.CheckSettled(ctx, c.pair.Source.Store, p)
 	}
 	_, name := path.Split(rel)
 	rank := slices.Index(copying.DocumentNames, name)
@@ -103,7 +103,7 @@ func (c *copier) note(ctx context.Context, rel string) error {
 
 // readDocument reads a document of the source.
 func (c *copier) readDocument(ctx context.Context, rel string) ([]byte, error) {
-	return copying.ReadDocument(ctx, c.Source.Store, c.Source.Path.MustKey(rel), c.Limits)
+	return copying.ReadDocument(ctx, c.pair.Source.Store, c.pair.Source.Path.MustKey(rel), c.pair.Limits)
 }
 
 // tally counts the nodes. If a node has documents of both formats, that of format 3
@@ -116,7 +116,7 @@ func (c *copier) tally() {
 		}
 	}
 	for dir, kind := range kinds {
-		name := c.Target.Path.Name()
+		name := c.pair.Target.Path.Name()
 		if dir != "" {
 			name = path.Base(dir)
 		}
@@ -148,7 +148,7 @@ func (c *copier) directories() iter.Seq[string] {
 // it yields the possible keys: documents and chunks of the node and its known members.
 func (c *copier) names(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for e, err := range store.List(ctx, c.Source.Store, c.Source.Path, store.Deep) {
+		for e, err := range store.List(ctx, c.pair.Source.Store, c.pair.Source.Path, store.Deep) {
 			if errors.Is(err, store.ErrUnsupported) {
 				c.known(ctx, yield)
 				return
@@ -162,8 +162,8 @@ func (c *copier) names(ctx context.Context) iter.Seq2[string, error] {
 
 // known yields the keys that the metadata implies.
 func (c *copier) known(ctx context.Context, yield func(string, error) bool) {
-	o := c.Reading()
-	n, err := c.Source.Location.Root().At(c.Source.Path.String()).Open(ctx, o) // not with the options of c.Source.Location, which may write
+	o := c.pair.Reading()
+	n, err := c.pair.Source.Location.Root().At(c.pair.Source.Path.String()).Open(ctx, o) // not with the options of c.Source.Location, which may write
 	if err != nil {
 		yield("", err)
 		return
@@ -186,7 +186,7 @@ func (c *copier) known(ctx context.Context, yield func(string, error) bool) {
 		n := m.Node
 		if _, isArray := n.(*zarr.Array); isArray {
 			// Consolidated metadata may be stale, so read the document itself.
-			if n, err = c.Source.Location.Root().At(n.Path()).OpenArray(ctx, o); err != nil {
+			if n, err = c.pair.Source.Location.Root().At(n.Path()).OpenArray(ctx, o); err != nil {
 				yield("", err)
 				return
 			}
@@ -220,7 +220,7 @@ func (c *copier) knownOf(ctx context.Context, n zarr.Node, dir string, yield fun
 	}
 	for chunk := range a.Chunks() {
 		key, err := store.ParseKey(chunk.Key)
-		if !yield(c.Source.Path.Rel(key), err) || err != nil {
+		if !yield(c.pair.Source.Path.Rel(key), err) || err != nil {
 			return false
 		}
 	}

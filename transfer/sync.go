@@ -254,7 +254,10 @@ func syncOne(ctx context.Context, src, dst *zarr.Location, above string, opt *Sy
 		return err
 	}
 	c.Note = fmt.Appendf(nil, "{\"sync\": %q}\n", c.Source)
-	s := &syncer{Copy: c, opt: opt, above: above, report: r, room: budget.New(max(opt.Budget, leastRoom))}
+	s := &syncer{
+		pair: c, opt: opt, above: above, count: &tally{report: r}, values: &values{c, budget.New(max(opt.Budget, leastRoom))},
+		source: &original{pair: c}, target: &destination{pair: c, isPart: opt.Share != nil}, left: new(leftovers),
+	}
 	if opt.Share != nil {
 		return s.runPart(ctx)
 	}
@@ -264,44 +267,97 @@ func syncOne(ctx context.Context, src, dst *zarr.Location, above string, opt *Sy
 // leastRoom is the least bound of the bytes of values that are in memory at once.
 const leastRoom = 256 << 20
 
-// syncer is one run of [Sync] for one node.
+// syncer is one run of [Sync] for one node. Its stages follow each other: begin looks at
+// both nodes, replace removes what clashes, pass compares and copies values, publishAll
+// writes the documents, and deleteRest deletes what is left over.
 type syncer struct {
-	*copying.Copy
+	pair   *copying.Copy
 	opt    *SyncOptions
 	above  string // the path of the node below that of the call, with a slash at its end
+	count  *tally
+	values *values
+	source *original
+	target *destination
+	left   *leftovers
+}
+
+// tally counts what is found and done.
+type tally struct {
+	mu     sync.Mutex // guards the report while values are copied
 	report *SyncReport
-	room   *budget.Budget // for the bytes of values
+}
 
-	nodes      inventory        // of the source
-	damaged    *DamageError     // nodes that are not in nodes, because a document is damaged
-	blocked    map[string]error // nodes of the destination that stay: their document is damaged, or lost in the source
-	copies     inventory        // of the destination, in the directories of nodes
-	hasNode    bool             // the destination has documents, or values of an interrupted Sync
-	noteStored bool             // the note is stored
-	resumed    bool             // the note was there, and no document
+// add adds to counts of the report.
+func (t *tally) add(n int64, counts ...*int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range counts {
+		*c += n
+	}
+}
 
-	mu      sync.Mutex          // guards the report and what follows while values are copied
-	stale   []string            // chunks of the destination that no document describes
-	orphans []string            // directories of nodes that only the destination has
-	extra   map[string][]string // other documents of the destination, by directories of nodes
+// original has the documents of the source.
+type original struct {
+	pair    *copying.Copy
+	nodes   inventory
+	damaged *DamageError     // nodes that are not in nodes, because a document is damaged
+	blocked map[string]error // nodes of the destination that stay: their document is damaged, or lost in the source
+}
+
+// destination has the documents of the destination, and the note that a Sync has begun
+// there.
+type destination struct {
+	pair    *copying.Copy
+	isPart  bool       // this call copies one part, and publishes nothing
+	copies  inventory  // in the directories of nodes of the source
+	hasNode bool       // there are documents, or values of an interrupted Sync
+	resumed bool       // the note was there, and no document
+	mu      sync.Mutex // guards what follows while values are copied
+	noted   bool       // the note is stored
+}
+
+// leftovers are what only the destination has.
+type leftovers struct {
+	mu      sync.Mutex          // guards the fields while values are copied
+	stale   []string            // chunks that no document describes
+	orphans []string            // directories of nodes
+	extra   map[string][]string // other documents, by directories of nodes
+}
+
+func (l *leftovers) addStale(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stale = append(l.stale, name)
+}
+
+func (l *leftovers) addOrphan(dir string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.orphans = append(l.orphans, dir)
+}
+
+func (l *leftovers) addExtra(dir, name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.extra[dir] = append(l.extra[dir], name)
 }
 
 // nearTasks is the number of values in flight between near stores. Each has to become
 // durable, and disks make many of them durable in the time of one.
 const nearTasks = 128
 
-// tasks returns the number of requests in flight.
-func (s *syncer) tasks() int {
-	if s.Concurrency > 0 {
-		return s.Concurrency
+// tasksOf returns the number of requests in flight.
+func tasksOf(pair *copying.Copy) int {
+	if pair.Concurrency > 0 {
+		return pair.Concurrency
 	}
 	procs := runtime.GOMAXPROCS(0)
-	return max(nearTasks, engine.InFlight(s.Source.Store, 0, procs), engine.InFlight(s.Target.Store, 0, procs))
+	return max(nearTasks, engine.InFlight(pair.Source.Store, 0, procs), engine.InFlight(pair.Target.Store, 0, procs))
 }
 
-// librarian returns a reader of the documents of one of the nodes.
-func (s *syncer) librarian(of store.Store, at store.Path) *librarian {
-	return &librarian{s: of, at: at, limits: s.Limits, tasks: s.tasks()}
+// librarianOf returns a reader of the documents of one of the nodes.
+func librarianOf(pair *copying.Copy, at copying.Place) *librarian {
+	return &librarian{s: at.Store, at: at.Path, limits: pair.Limits, tasks: tasksOf(pair)}
 }
 
 // run runs the protocol.
@@ -313,9 +369,9 @@ func (s *syncer) run(ctx context.Context) error {
 		return err
 	}
 	s.tallyNodes()
-	if s.DryRun {
+	if s.pair.DryRun {
 		s.plan()
-		return s.damaged.orNil()
+		return s.source.damaged.orNil()
 	}
 	// All values are stored, so the documents may describe them.
 	if err := s.publishAll(ctx); err != nil {
@@ -328,7 +384,7 @@ func (s *syncer) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.end(ctx); err != nil {
+	if err := s.target.end(ctx); err != nil {
 		return err
 	}
 	if s.opt.Verify {
@@ -336,68 +392,68 @@ func (s *syncer) run(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.damaged.orNil()
+	return s.source.damaged.orNil()
 }
 
 // begin runs step 1, and looks at the destination.
 func (s *syncer) begin(ctx context.Context) (err error) {
-	if s.nodes, err = s.sources(ctx); errors.Is(err, store.ErrUnsupported) {
+	if s.source.nodes, err = s.source.read(ctx); errors.Is(err, store.ErrUnsupported) {
 		return fmt.Errorf("%w; a source that cannot be listed can be copied, but not synced", err)
 	} else if err != nil {
 		return err
 	}
-	root := s.nodes[""]
+	root := s.source.nodes[""]
 	if root == nil {
 		return fault.NotFound("no Zarr node here")
 	}
-	for dir := range s.nodes {
-		if err := s.CheckName(dir + nodename.V3Node); err != nil {
+	for dir := range s.source.nodes {
+		if err := s.pair.CheckName(dir + nodename.V3Node); err != nil {
 			return err
 		}
 	}
-	s.Format = root.format
-	state, err := s.Look(ctx)
+	s.pair.Format = root.format
+	state, err := s.pair.Look(ctx)
 	switch {
 	case err != nil:
 		return err
 	case state == copying.Unknown:
-		return s.Unknown(ctx)
+		return s.pair.Unknown(ctx)
 	case state == copying.Begun:
-		s.hasNode, err = s.resumes(ctx)
-		s.resumed = s.hasNode
+		s.target.hasNode, err = s.target.resumes(ctx)
+		s.target.resumed = s.target.hasNode
 	default:
-		s.hasNode = state != copying.Free
-		if s.hasNode && s.opt.Share != nil {
-			s.noteStored, err = copying.Exists(ctx, s.Target.Store, s.Target.Path, copying.NoteName)
+		s.target.hasNode = state != copying.Free
+		if s.target.hasNode && s.opt.Share != nil {
+			s.target.noted, err = copying.Exists(ctx, s.pair.Target.Store, s.pair.Target.Path, copying.NoteName)
 		}
 	}
-	if err == nil && (!s.hasNode || s.resumed) {
-		err = s.CheckParents(ctx)
+	if err == nil && (!s.target.hasNode || s.target.resumed) {
+		err = s.pair.CheckParents(ctx)
 	}
-	if err == nil && s.hasNode {
-		err = s.CheckNoLinks(ctx)
+	if err == nil && s.target.hasNode {
+		err = s.pair.CheckNoLinks(ctx)
 	}
 	return err
 }
 
 // resumes reports whether the values at the destination are those of an interrupted Sync
 // of this node. Those of another copy are deleted.
-func (s *syncer) resumes(ctx context.Context) (bool, error) {
-	isOwn, err := s.HasNote(ctx)
+func (d *destination) resumes(ctx context.Context) (bool, error) {
+	isOwn, err := d.pair.HasNote(ctx)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && s.opt.Share != nil:
+	case errors.Is(err, fs.ErrNotExist) && d.isPart:
 		return false, copying.ErrPublished // since the look
 	case err != nil:
 		return false, err
 	case isOwn: // a Sync of the same source has begun here
-		s.noteStored = true
+		d.noted = true
 		return true, nil
-	case s.opt.Share != nil:
+	case d.isPart:
 		return false, copying.ErrForeign
-	case s.DryRun:
+	case d.pair.DryRun:
 		return false, nil
 	}
-	return false, s.Clear(ctx)
+	return false, d.pair.Clear(ctx)
 }
 
 // mostRounds is the number of times that everything is compared while src changes.
@@ -415,19 +471,19 @@ func (s *syncer) fill(ctx context.Context) error {
 		if err := s.keepLost(ctx); err != nil {
 			return err
 		}
-		now, err := s.sources(ctx)
+		now, err := s.source.read(ctx)
 		switch {
 		case err != nil:
 			return err
-		case s.nodes.same(now), s.DryRun:
+		case s.source.nodes.same(now), s.pair.DryRun:
 			return nil
 		// The documents of later rounds were all stored at one time.
-		case round > 1 && s.nodes.grown(now):
+		case round > 1 && s.source.nodes.grown(now):
 			return nil
 		case round == mostRounds:
 			return fmt.Errorf("%w: its documents were changed in ways other than growth each time that it was copied; sync it again", zarr.ErrSourceChanged)
 		}
-		if s.nodes, err = s.state(ctx, now); err != nil {
+		if s.source.nodes, err = s.source.state(ctx, now); err != nil {
 			return err
 		}
 	}
@@ -438,14 +494,14 @@ const mostReadings = 10
 
 // state returns documents that were all stored at one time: two readings, one after the
 // other, find the same.
-func (s *syncer) state(ctx context.Context, last inventory) (inventory, error) {
+func (o *original) state(ctx context.Context, last inventory) (inventory, error) {
 	for range mostReadings {
-		now, err := s.sources(ctx)
+		now, err := o.read(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if now.same(last) {
-			return now, s.checkSettled(ctx, now)
+			return now, o.checkSettled(ctx, now)
 		}
 		last = now
 	}
@@ -453,83 +509,83 @@ func (s *syncer) state(ctx context.Context, last inventory) (inventory, error) {
 }
 
 // checkSettled refuses arrays that an unfinished transaction has changed in part.
-func (s *syncer) checkSettled(ctx context.Context, of inventory) error {
+func (o *original) checkSettled(ctx context.Context, of inventory) error {
 	g, ctx := parallel.New(ctx)
-	g.SetLimit(s.tasks())
+	g.SetLimit(tasksOf(o.pair))
 	for dir, i := range of {
 		if i.kind == "array" {
-			g.Go(func() error { return s.checkSettledAt(ctx, dir) })
+			g.Go(func() error { return o.checkSettledAt(ctx, dir) })
 		}
 	}
 	return g.Wait(nil)
 }
 
-func (s *syncer) checkSettledAt(ctx context.Context, dir string) error {
-	p, err := s.Source.Path.Join(strings.TrimSuffix(dir, "/"))
+func (o *original) checkSettledAt(ctx context.Context, dir string) error {
+	p, err := o.pair.Source.Path.Join(strings.TrimSuffix(dir, "/"))
 	if err != nil {
 		return err
 	}
-	return copying.CheckSettled(ctx, s.Source.Store, p)
+	return copying.CheckSettled(ctx, o.pair.Source.Store, p)
 }
 
 // start runs step 3, once.
-func (s *syncer) start(ctx context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.noteStored {
+func (d *destination) start(ctx context.Context) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.noted {
 		return nil
 	}
-	if s.opt.Share != nil {
-		return s.startPart(ctx)
+	if d.isPart {
+		return d.startPart(ctx)
 	}
-	if !s.hasNode {
-		if err := s.MakeParents(ctx); err != nil {
+	if !d.hasNode {
+		if err := d.pair.MakeParents(ctx); err != nil {
 			return err
 		}
 	}
-	err := s.StoreNote(ctx)
-	s.noteStored = err == nil
+	err := d.pair.StoreNote(ctx)
+	d.noted = err == nil
 	return err
 }
 
 // end runs the rest of step 7.
-func (s *syncer) end(ctx context.Context) error {
-	if !s.noteStored {
+func (d *destination) end(ctx context.Context) error {
+	if !d.noted {
 		return nil // nothing has changed
 	}
 	// The note goes last: with it, the next Sync does what a crash has left undone.
-	if err := copying.UpdateAbove(ctx, s.Target.Location, s.Options.Options); err != nil {
+	if err := copying.UpdateAbove(ctx, d.pair.Target.Location, d.pair.Options.Options); err != nil {
 		return err
 	}
-	return s.DeleteNote(ctx)
+	return d.pair.DeleteNote(ctx)
 }
 
 // plan completes the report of a dry run.
 func (s *syncer) plan() {
-	for dir, i := range s.nodes {
+	for dir, i := range s.source.nodes {
 		for _, f := range i.files {
-			if was := s.copies[dir].file(f.name); was == nil || !publish.Same(was, f.raw) {
-				s.report.Documents++
+			if was := s.target.copies[dir].file(f.name); was == nil || !publish.Same(was, f.raw) {
+				s.count.report.Documents++
 			}
 		}
 	}
-	for _, names := range s.extra {
-		s.report.Dropped += int64(len(names))
+	for _, names := range s.left.extra {
+		s.count.report.Dropped += int64(len(names))
 	}
-	s.report.Dropped += int64(len(s.stale))
+	s.count.report.Dropped += int64(len(s.left.stale))
 }
 
 // tallyNodes counts the nodes.
 func (s *syncer) tallyNodes() {
-	for _, i := range s.nodes {
+	for _, i := range s.source.nodes {
 		switch i.kind {
 		case "array":
-			s.report.Arrays++
+			s.count.report.Arrays++
 		case "group":
-			s.report.Groups++
+			s.count.report.Groups++
 		}
 	}
-	s.report.DroppedNodes = append(s.report.DroppedNodes, s.removed()...)
+	s.count.report.DroppedNodes = append(s.count.report.DroppedNodes, s.left.removed()...)
 }
 
 // Unfinished reports whether an unfinished copy, conversion or [Sync] has left its note

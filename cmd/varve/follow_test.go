@@ -151,6 +151,8 @@ func TestFollowPart(t *testing.T) {
 		{"::-1", "one range of each axis"},
 		{"2", "one range of each axis"},
 		{"1:1", "one range of each axis"},
+		{`{"orthogonal": [[0, 2, 1]]}`, "one range of each axis"}, // the order would be lost
+		{`{"orthogonal": [[1, 3, 1]]}`, "one range of each axis"}, // 2 is not selected
 		{"-2:", "count from the beginning"},
 	} {
 		if _, errs, status := execute(t, "", "rechunk", src, dst, "--follow", "--select", c.sel); status == 0 || !strings.Contains(errs, c.want) {

@@ -253,6 +253,7 @@ func TestDropSelected(t *testing.T) {
 		words  string
 	}{
 		{[]string{"time=1:3,x=0"}, 1, "one range of one dimension"}, {[]string{"time=::2"}, 1, "one range of one dimension"},
+		{[]string{`{"orthogonal": {"time": [1, 3, 1]}}`}, 2, "one range of one dimension"},
 		{[]string{"time=3"}, 1, "one range of one dimension"}, {[]string{"time=2:1"}, 1, "one range of one dimension"},
 		{[]string{"y=0:1"}, 1, "the dimensions are time, x"}, {[]string{"time=..2000-01-01"}, 0, "nothing to drop"},
 		{[]string{"0:1"}, 2, "--select time=0:31"}, {[]string{"time=0:1", "--range", "0:1"}, 2, "takes the place of --axis and --range"},

@@ -71,14 +71,22 @@ func TestPiecesAreTheRefinement(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		extent := rapid.Int64Range(1, 400).Draw(t, "extent")
 		a, b := drawLine(t, extent), drawLine(t, extent)
-		both, err := a.Refine(b)
+		both, err := gridOf(t, a).Refine(gridOf(t, b))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c := tallyOf(mustLine(t, a), mustLine(t, b)); c.pieces() != both.Chunks() {
-			t.Fatalf("%d pieces, want %d", c.pieces(), both.Chunks())
+		if c := tallyOf(mustLine(t, a), mustLine(t, b)); c.pieces() != both.Axis(0).Chunks() {
+			t.Fatalf("%d pieces, want %d", c.pieces(), both.Axis(0).Chunks())
 		}
 	})
+}
+
+func gridOf(t *rapid.T, a grid.Axis) *grid.Grid {
+	g, err := grid.New([]int64{a.Extent()}, grid.Runs(a.Sizes()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
 }
 
 // TestMergedAsGrid compares with the merge of package grid.

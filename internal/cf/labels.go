@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/selection"
 )
 
@@ -171,7 +172,7 @@ func parts(e zarr.Elements) (a *zarr.Array, along func(name string) selection.It
 		a = e.Array()
 		return a, func(name string) selection.Item {
 			if i := slices.Index(a.DimensionNames(), name); i >= 0 {
-				return e.Selection().Along(i)
+				return itemAlong((*subset.Elements)(e.Selection()), i)
 			}
 			return selection.All()
 		}
@@ -179,6 +180,29 @@ func parts(e zarr.Elements) (a *zarr.Array, along func(name string) selection.It
 		a = e
 	}
 	return a, func(string) selection.Item { return selection.All() }
+}
+
+// itemAlong returns the elements that are selected along an axis of an array, as a
+// selection of that axis. For points and masks it returns all.
+func itemAlong(e *subset.Elements, axis int) selection.Item {
+	a, ok := e.Along(axis)
+	if !ok {
+		return selection.All()
+	}
+	first, last := a.Start, a.Start+(a.Count-1)*a.Step
+	switch {
+	case a.Given() != nil:
+		return selection.List(a.Given()...)
+	case !a.Flip:
+		return selection.Stepped(first, last+1, a.Step)
+	case a.Count == 0:
+		return selection.Span(0, 0)
+	}
+	stop := first - 1
+	if stop < 0 {
+		stop = selection.Open // a negative bound counts from the end
+	}
+	return selection.Stepped(last, stop, -a.Step)
 }
 
 // describe chooses the form in which labels are compared.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf/calendar"
@@ -124,8 +125,10 @@ func set(names ...string) map[string]bool {
 
 // worldKeywords are the keywords of world coordinates in FITS (section 8), a letter at
 // their end for further systems, and those of SIP distortions.
-var worldKeywords = regexp.MustCompile(`^(WCSAXES|C(TYPE|RPIX|RVAL|DELT|UNIT|ROTA)\d+|(PC|CD|PV|PS)\d+_\d+|` +
-	`(LON|LAT)POLE|RADE(SYS|CSYS)|EQUINOX|SPECSYS|SSYSOBS|RESTFRQ|RESTFREQ|RESTWAV|VELREF|TIMESYS|TIMEUNIT|[AB]P?_(ORDER|\d+_\d+))[A-Z]?$`)
+var worldKeywords = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(WCSAXES|C(TYPE|RPIX|RVAL|DELT|UNIT|ROTA)\d+|(PC|CD|PV|PS)\d+_\d+|` +
+		`(LON|LAT)POLE|RADE(SYS|CSYS)|EQUINOX|SPECSYS|SSYSOBS|RESTFRQ|RESTFREQ|RESTWAV|VELREF|TIMESYS|TIMEUNIT|[AB]P?_(ORDER|\d+_\d+))[A-Z]?$`)
+})
 
 // Inherited returns the statements of a group that apply to its arrays. The primary
 // header of a FITS file has such statements, and so has a GeoZarr group of bands.
@@ -140,7 +143,7 @@ func (s Statements) Inherited() Statements {
 // isOfPlace reports whether an attribute gives the place of elements: world coordinates
 // of FITS, and GeoZarr.
 func isOfPlace(name string) bool {
-	return worldKeywords.MatchString(name) || strings.HasPrefix(name, "proj:") || strings.HasPrefix(name, "spatial:")
+	return worldKeywords().MatchString(name) || strings.HasPrefix(name, "proj:") || strings.HasPrefix(name, "spatial:")
 }
 
 // isGridMapping reports whether an array is a grid mapping: its attributes define a

@@ -16,6 +16,7 @@ import (
 	_ "varve.dev/zarr/internal/codecs/crc32c"
 	_ "varve.dev/zarr/internal/codecs/transpose"
 	_ "varve.dev/zarr/internal/codecs/zstd"
+	"varve.dev/zarr/internal/subset"
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
@@ -72,14 +73,19 @@ func row(s store.Store, exts []metadata.Extension, lengths ...int64) (*engine.Ar
 }
 
 // all selects the whole array.
-func all(a *engine.Array) *selection.Resolved { return must(selection.Resolve(nil, a.Grid.Shape())) }
+func all(a *engine.Array) *subset.Elements { return must(elements(nil, a.Grid.Shape())) }
 
-// selectRow selects elements of an array of one axis.
-func selectRow(start, stop int64) (*selection.Resolved, error) {
-	return selection.Resolve(selection.Box{{start, stop}}, []int64{stop})
+func elements(sel selection.Selection, shape []int64) (*subset.Elements, error) {
+	r, err := selection.Resolve(sel, shape)
+	return (*subset.Elements)(r), err
 }
 
-func view(a *engine.Array, r *selection.Resolved, data []byte) strided.View {
+// selectRow selects elements of an array of one axis.
+func selectRow(start, stop int64) (*subset.Elements, error) {
+	return elements(selection.Box{{start, stop}}, []int64{stop})
+}
+
+func view(a *engine.Array, r *subset.Elements, data []byte) strided.View {
 	return strided.Contiguous(data, r.FullShape(), a.Size)
 }
 
@@ -89,7 +95,7 @@ func read(ctx context.Context, a *engine.Array, dst []byte) error {
 	return err
 }
 
-func write(ctx context.Context, a *engine.Array, r *selection.Resolved, src strided.View) error {
+func write(ctx context.Context, a *engine.Array, r *subset.Elements, src strided.View) error {
 	return publish.Batch(ctx, a.Store, store.Flush, func(ctx context.Context, b store.Batch) error {
 		return a.Write(ctx, r, src, engine.Writing{Batch: b})
 	})
@@ -159,7 +165,7 @@ func drawLike(t *rapid.T) *engine.Array {
 
 // drawPart draws a selection, and the same as a box of starts, counts and steps over a
 // block of elements.
-func drawPart(t *rapid.T, shape []int64) (*selection.Resolved, func(strided.View) strided.View) {
+func drawPart(t *rapid.T, shape []int64) (*subset.Elements, func(strided.View) strided.View) {
 	items := selection.Basic{}
 	start, step := make([]int64, len(shape)), make([]int64, len(shape))
 	for i, extent := range shape {
@@ -167,7 +173,7 @@ func drawPart(t *rapid.T, shape []int64) (*selection.Resolved, func(strided.View
 		step[i] = rapid.Int64Range(1, 3).Draw(t, "step")
 		items = append(items, selection.Stepped(start[i], rapid.Int64Range(start[i]+1, extent).Draw(t, "stop"), step[i]))
 	}
-	r := must(selection.Resolve(items, shape))
+	r := must(elements(items, shape))
 	return r, func(v strided.View) strided.View {
 		v.Shape, v.Strides = r.FullShape(), slices.Clone(v.Strides)
 		for i := range start {
@@ -311,7 +317,7 @@ func TestSuspect(t *testing.T) {
 			start, stop int64
 			want        bool
 		}{{0, 3, false}, {6, 9, false}, {0, 9, true}, {4, 5, true}, {3, 6, true}, {0, 0, false}} {
-			part := must(selection.Resolve(selection.Box{{tt.start, tt.stop}}, a.Grid.Shape()))
+			part := must(elements(selection.Box{{tt.start, tt.stop}}, a.Grid.Shape()))
 			absent, err := a.Read(t.Context(), part, view(a, part, make([]byte, 4*part.Len())), engine.Reading{Since: time.Now().Add(time.Hour)})
 			if (absent != engine.Certain) != tt.want || err != nil {
 				t.Errorf("elements %d to %d: suspicion %d (%v)", tt.start, tt.stop, absent, err)
@@ -326,7 +332,7 @@ func TestGrowOver(t *testing.T) {
 	s := memstore.New()
 	a, data := row(s, packed(), 4, 4)
 	filled(t, a, data)
-	part := must(selection.Resolve(selection.Box{{3, 6}}, a.Grid.Shape()))
+	part := must(elements(selection.Box{{3, 6}}, a.Grid.Shape()))
 	err := publish.Batch(t.Context(), s, store.Flush, func(ctx context.Context, b store.Batch) error {
 		return a.Write(ctx, part, view(a, part, data[:12]), engine.Writing{Batch: b, Valid: []int64{2}})
 	})
@@ -348,7 +354,7 @@ func TestGrowOverDamage(t *testing.T) {
 		s := memstore.New()
 		a, data := row(s, exts, 4, 4)
 		must(store.Write(t.Context(), s, store.Put(store.MustKey("a/c/1"), []byte("left by a program that died")), store.Flush))
-		part := must(selection.Resolve(selection.Box{{4, 6}}, a.Grid.Shape()))
+		part := must(elements(selection.Box{{4, 6}}, a.Grid.Shape()))
 		err := publish.Batch(t.Context(), s, store.Flush, func(ctx context.Context, b store.Batch) error {
 			return a.Write(ctx, part, view(a, part, data[:8]), engine.Writing{Batch: b, Valid: []int64{4}})
 		})

@@ -19,7 +19,6 @@ import (
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/observe"
-	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
 
@@ -35,7 +34,7 @@ type Reading struct {
 // Read fills dst, a view that package placement made, with the selected
 // elements. Elements of chunks that are not stored get the fill value. After an error the
 // contents of dst are undefined.
-func (a *Array) Read(ctx context.Context, sel *selection.Resolved, dst strided.View, how Reading) (Suspicion, error) {
+func (a *Array) Read(ctx context.Context, sel *subset.Elements, dst strided.View, how Reading) (Suspicion, error) {
 	if sel.Len() == 0 {
 		return Certain, ctx.Err()
 	}

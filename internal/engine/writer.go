@@ -17,12 +17,12 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/observe"
-	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
 
@@ -33,7 +33,7 @@ import (
 // Writers of one chunk take turns in this process. If the store has conditional writes,
 // writers of parts of one chunk in other processes retry, and no change is lost.
 // Otherwise the last writer wins.
-func (a *Array) Write(ctx context.Context, sel *selection.Resolved, src strided.View, how Writing) error {
+func (a *Array) Write(ctx context.Context, sel *subset.Elements, src strided.View, how Writing) error {
 	if sel.Len() == 0 {
 		return ctx.Err()
 	}
@@ -540,7 +540,7 @@ func (w *worker) lock(ctx context.Context) (*semaphore.Weighted, error) {
 func AwaitTurn(ctx context.Context, name string, acquire func(context.Context) error) error {
 	lock := func(ctx context.Context) (func() error, error) { return nil, acquire(ctx) }
 	_, err := store.AwaitLock(ctx, name, lock, func() store.Holder {
-		h := store.ThisProcess("another call of this program")
+		h := driver.ThisProcess("another call of this program")
 		h.Since = time.Time{} // unknown
 		return h
 	})

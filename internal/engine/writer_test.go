@@ -52,7 +52,7 @@ func TestFilledBeside(t *testing.T) {
 			if first == nil {
 				values, want = int32s(5, 5), int32s(5, 5, 7, 8)
 			}
-			r := must(selection.Resolve(selection.Box{{0, 2}}, []int64{4}))
+			r := must(elements(selection.Box{{0, 2}}, []int64{4}))
 			if err := write(t.Context(), a, r, view(a, r, values)); err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +77,7 @@ func TestNotStoredBeside(t *testing.T) {
 		return err
 	}})
 	a, _ := row(s, plain(), 4)
-	r := must(selection.Resolve(selection.Box{{0, 2}}, []int64{4}))
+	r := must(elements(selection.Box{{0, 2}}, []int64{4}))
 	if err := write(t.Context(), a, r, view(a, r, int32s(9, 9))); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestShardBeside(t *testing.T) {
 				filled(t, beside, c[1])
 			}
 			a, _ := row(s, inner(), 4)
-			r := must(selection.Resolve(selection.Box{{0, 2}}, []int64{4}))
+			r := must(elements(selection.Box{{0, 2}}, []int64{4}))
 			if err := write(t.Context(), a, r, view(a, r, int32s(5, 6))); err != nil {
 				t.Fatal(err)
 			}
@@ -174,7 +174,7 @@ func TestTurns(t *testing.T) {
 	var once sync.Once
 	writePart := func(b bare, start int64, values ...int32) {
 		a, _ := row(b, plain(), 4)
-		r := must(selection.Resolve(selection.Box{{start, start + int64(len(values))}}, []int64{4}))
+		r := must(elements(selection.Box{{start, start + int64(len(values))}}, []int64{4}))
 		if err := write(t.Context(), a, r, view(a, r, int32s(values...))); err != nil {
 			t.Error(err)
 		}
@@ -209,7 +209,7 @@ func TestOverwriteOfAnotherLength(t *testing.T) {
 		a, _ := row(s, plain(), 4)
 		a.MaxChunk = 1
 		for _, values := range [][]byte{int32s(5, 6), int32s(9, 9)} {
-			r := must(selection.Resolve(selection.Box{{0, 2}}, []int64{4}))
+			r := must(elements(selection.Box{{0, 2}}, []int64{4}))
 			if err := write(t.Context(), a, r, view(a, r, values)); !errors.Is(err, codec.ErrCorrupt) {
 				t.Errorf("%d bytes: %v", len(stored), err)
 			}

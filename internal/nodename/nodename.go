@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // The names of the metadata documents of a node.
@@ -133,4 +134,61 @@ func CheckNew(name string) error {
 		return fmt.Errorf("node name %q has a control character or a backslash", name)
 	}
 	return CheckPath(name)
+}
+
+// Limits for the path of a node and the number of names in it. A path becomes part of
+// keys, whose length stores limit.
+const (
+	maxPathLength = 4096 // as of files; object stores have shorter ones
+	maxPathNames  = 64
+)
+
+// ErrUnusable is the error for a path that may be that of a stored node, but that this
+// library does not use: the library reserves a name in the path, or the path has no text
+// in JSON.
+var ErrUnusable = errors.New("metadata: path cannot be used")
+
+type unusable struct{ error }
+
+func (unusable) Is(target error) bool { return target == ErrUnusable }
+
+// CheckBelow returns an error if path is not a legal path of a node relative to a group:
+// names separated by single slashes. No name in it can lead out of the group. Any
+// name under which a program can store a node is legal here, if JSON can hold the name.
+func CheckBelow(path string) error {
+	err := checkBelow(path)
+	if err != nil && isKey(path) {
+		err = unusable{err}
+	}
+	return err
+}
+
+func checkBelow(path string) error {
+	switch {
+	case path == "":
+		return errors.New("the path of a node below the group must not be empty")
+	case len(path) > maxPathLength:
+		return fmt.Errorf("path of %s, at most %d are allowed", quantity.Count(len(path), "bytes"), maxPathLength)
+	// Walks over the tree recurse once for each name.
+	case strings.Count(path, "/") >= maxPathNames:
+		return fmt.Errorf("path of more than %s", quantity.Count(maxPathNames, "names"))
+	case !utf8.ValidString(path):
+		return errors.New("path is not valid UTF-8")
+	}
+	for name := range strings.SplitSeq(path, "/") {
+		if err := CheckListed(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isKey reports whether something can be stored at a path, on every system.
+func isKey(path string) bool {
+	for name := range strings.SplitSeq(path, "/") {
+		if CheckSegment(name) != nil || LeadsOut(name) {
+			return false
+		}
+	}
+	return true
 }

@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/remedy"
+	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -118,11 +119,12 @@ func (s *Array) write(ctx context.Context, g *Reshape, was []int64, b store.Batc
 	if err != nil {
 		return err
 	}
-	view, err := (&Selected{r, s.Type, s.Engine.Heap}).CheckedView(g.Gain.Buffer)
+	e := (*subset.Elements)(r)
+	view, err := (&Selected{e, s.Type, s.Engine.Heap}).CheckedView(g.Gain.Buffer)
 	if err != nil {
 		return err
 	}
-	return s.Engine.Write(ctx, r, view, how)
+	return s.Engine.Write(ctx, e, view, how)
 }
 
 // deleteNew deletes the stored chunks that s has and other does not have.
@@ -387,11 +389,12 @@ func (s *Array) writeBox(ctx context.Context, src *Source, region, box grid.Box,
 	if err != nil {
 		return &sourceError{fmt.Errorf("read elements %v of the source: %w", shown, err)}
 	}
-	view, err := (&Selected{r, s.Type, nil}).CheckedView(element.Buffer{Type: s.Type, Data: room})
+	e := (*subset.Elements)(r)
+	view, err := (&Selected{e, s.Type, nil}).CheckedView(element.Buffer{Type: s.Type, Data: room})
 	if err != nil {
 		return fmt.Errorf("elements %v of the source: %w", shown, err)
 	}
-	return s.Engine.Write(ctx, r, view, how)
+	return s.Engine.Write(ctx, e, view, how)
 }
 
 // sourceError is an error of a source. It matches neither a conflict nor an unknown

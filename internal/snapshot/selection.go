@@ -34,7 +34,7 @@ import (
 // Selected is a selection that is bound to an array. Type is the data type of the
 // selected elements, which differs from that of the array if fields are selected.
 type Selected struct {
-	*selection.Resolved
+	*subset.Elements
 	Type dtype.Type
 	Heap *strided.Heap // an empty heap if elements have variable length, else nil
 }
@@ -61,20 +61,20 @@ func (s *Array) Resolve(sel selection.Selection, takes Accepts) (*Selected, erro
 	if err != nil && (takes == nil || takes(s.Type) == nil) {
 		return nil, err
 	}
-	typ := s.Type
+	typ, e := s.Type, (*subset.Elements)(r)
 	if err == nil && r.Fields() != nil {
 		var windows []strided.Window
 		if typ, windows, err = through(s.Type, r.Fields()); err != nil {
 			return nil, err
 		}
-		r = (*selection.Resolved)((*subset.Elements)(r).Through(windows))
+		e = e.Through(windows)
 	}
 	if takes != nil {
 		if typeErr := takes(typ); typeErr != nil {
 			return nil, typeErr
 		}
 	}
-	return &Selected{r, typ, s.Engine.Heap}, err
+	return &Selected{e, typ, s.Engine.Heap}, err
 }
 
 // target returns the description of the array for package selection.
@@ -172,7 +172,7 @@ func (r *Selected) View(e element.Buffer) (strided.View, error) {
 	}
 	v := strided.Contiguous(e.Data, r.Shape(), int(size))
 	v.Heap = e.Heap
-	return (*subset.Elements)(r.Resolved).Place(v), nil
+	return r.Place(v), nil
 }
 
 // CheckedView is [Selected.View] for elements that will be stored. It returns an error if
@@ -215,7 +215,7 @@ func (r *Selected) Strided(e element.Buffer, strides []int64) (strided.View, err
 	if have := int64(len(e.Data)) / size; r.Len() > 0 && last >= have {
 		return strided.View{}, fault.Argument("%s, strides %d of shape %v reach to number %d", quantity.Count(have, "values"), strides, shape, last)
 	}
-	return (*subset.Elements)(r.Resolved).Place(v), nil
+	return r.Place(v), nil
 }
 
 // Apart reports whether no two elements of a block with these strides share memory.
@@ -248,7 +248,7 @@ func (s *Array) CheckType(e element.Buffer) error {
 // AtBorder reports whether a selection touches boundary chunks, which reach beyond the
 // extent. A concurrent writer may have appended elements there, and these must not be
 // treated as stale.
-func (s *Array) AtBorder(r *selection.Resolved) bool {
+func (s *Array) AtBorder(r *subset.Elements) bool {
 	for i, touched := range r.Touched(s.Grid) {
 		a := s.Grid.Axis(i)
 		if last, ok := a.Cell(a.Chunks() - 1); ok && last.IsBoundary() && touched.Stop == a.Chunks() {

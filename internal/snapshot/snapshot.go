@@ -249,7 +249,7 @@ func (s *Array) ReadTo(ctx context.Context, r *Selected, view strided.View, zero
 		pages.Large(data)
 		defer pages.Usual(data)
 	}
-	return s.Engine.Read(ctx, r.Resolved, view, engine.Reading{Zeroed: zeroed, Since: s.Since()})
+	return s.Engine.Read(ctx, r.Elements, view, engine.Reading{Zeroed: zeroed, Since: s.Since()})
 }
 
 // Binding turns documents of one array into states. It is used once.

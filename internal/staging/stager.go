@@ -267,7 +267,7 @@ func (t *task) decode(ctx context.Context, b store.Batch, p part) error {
 		}
 		return err
 	}
-	if err := t.Target.Engine.Write(ctx, target.Resolved, view, engine.Writing{Batch: b}); err != nil {
+	if err := t.Target.Engine.Write(ctx, target.Elements, view, engine.Writing{Batch: b}); err != nil {
 		return err
 	}
 	for at := range p.box.IndicesInto(make([]int64, len(p.box))) {
@@ -330,7 +330,7 @@ func (t *task) read(ctx context.Context, region grid.Box, all strided.View) erro
 		if err == nil {
 			// Read reports no suspicions about missing chunks here: the records tell
 			// whether a chunk has changed.
-			_, err = t.Source.Engine.Read(ctx, r.Resolved, all.Sub(within), engine.Reading{})
+			_, err = t.Source.Engine.Read(ctx, r.Elements, all.Sub(within), engine.Reading{})
 		}
 		failed = orMoreMemory(err)
 		return err == nil

@@ -43,6 +43,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -115,16 +116,16 @@ func Open(account, container, prefix string, opt *Options) (*Store, error) {
 }
 
 var (
-	accountName   = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
-	containerName = regexp.MustCompile(`^(\$root|\$web|[a-z0-9](-?[a-z0-9]){2,62})$`)
+	accountName   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]{3,24}$`) })
+	containerName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\$root|\$web|[a-z0-9](-?[a-z0-9]){2,62})$`) })
 )
 
 // place checks and records where the values are.
 func (s *Store) place(prefix string) (err error) {
 	switch {
-	case !accountName.MatchString(s.account):
+	case !accountName().MatchString(s.account):
 		return driver.BadLocation("azure: %.40q is not the name of a storage account; a location is az://account/container/path", s.account)
-	case !containerName.MatchString(s.container):
+	case !containerName().MatchString(s.container):
 		return driver.BadLocation("azure: %.80q is not the name of a container; a location is az://account/container/path", s.container)
 	}
 	if prefix = strings.Trim(prefix, "/"); prefix != "" {

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
@@ -78,7 +79,7 @@ func (s *files) tryLock(ctx context.Context, name string) (unlock func() error, 
 	if err != nil {
 		return nil, err
 	}
-	note, err := json.Marshal(store.ThisProcess(store.LockingOf(ctx).Operation))
+	note, err := json.Marshal(driver.ThisProcess(store.LockingOf(ctx).Operation))
 	if err == nil {
 		_, _ = f.Write(append(note, '\n')) // on a full disk the lock holds without a note
 	}

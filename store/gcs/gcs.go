@@ -46,6 +46,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -123,7 +124,7 @@ func Open(bucket, prefix string, opt *Options) (*Store, error) {
 
 // place checks and records where the values are.
 func (s *Store) place(prefix string) (err error) {
-	if !bucketName.MatchString(s.bucket) || strings.Contains(s.bucket, "..") {
+	if !bucketName().MatchString(s.bucket) || strings.Contains(s.bucket, "..") {
 		return driver.BadLocation("gcs: %.80q is not the name of a bucket", s.bucket[strings.LastIndexByte(s.bucket, '@')+1:])
 	}
 	if prefix = strings.TrimRight(strings.TrimPrefix(prefix, "/"), "/"); prefix != "" {
@@ -154,7 +155,7 @@ func (s *Store) place(prefix string) (err error) {
 
 // bucketName matches the names that the service permits, and no more than that they have
 // a safe form in a URL.
-var bucketName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{1,220}[A-Za-z0-9]$`)
+var bucketName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{1,220}[A-Za-z0-9]$`) })
 
 // Close closes idle connections. The store may still be used.
 func (s *Store) Close() error {

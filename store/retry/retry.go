@@ -53,7 +53,7 @@ const mostTimedOut = 2
 // further attempt. The error is that of the last attempt. After a cancellation it is that
 // of ctx.
 func (p Policy) Do(ctx context.Context, attempt func(ctx context.Context) error) error {
-	p = p.WithDefaults()
+	p = p.withDefaults()
 	pause, timeouts := p.Pause, 0
 	var failed time.Time // first failure
 	for tries := 1; ; tries++ {
@@ -100,8 +100,8 @@ func (p Policy) Do(ctx context.Context, attempt func(ctx context.Context) error)
 	}
 }
 
-// WithDefaults returns the policy with the defaults in place of zero values.
-func (p Policy) WithDefaults() Policy {
+// withDefaults returns the policy with the defaults in place of zero values.
+func (p Policy) withDefaults() Policy {
 	if p.Attempts <= 0 {
 		p.Attempts = 5
 	}

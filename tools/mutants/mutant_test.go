@@ -3,6 +3,10 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -60,3 +64,52 @@ func TestApply(t *testing.T) {
 		}
 	}
 }
+
+// TestTestsExist finds a test for each alternative of the expressions that entries name.
+func TestTestsExist(t *testing.T) {
+	all, err := parse(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir("../..") // where packages of entries begin
+	known := map[string][]string{}
+	for _, m := range all {
+		var tests []string
+		for _, p := range m.packages {
+			if known[p] == nil {
+				known[p] = testsIn(t, p)
+			}
+			tests = append(tests, known[p]...)
+		}
+		for _, one := range strings.Split(m.tests, "|") {
+			one, _, _ = strings.Cut(strings.Trim(one, "^()$"), "/") // what follows names a part of a test
+			name, err := regexp.Compile(one)
+			if err != nil {
+				t.Errorf("%s: %v", m.name, err)
+			} else if !slices.ContainsFunc(tests, name.MatchString) {
+				t.Errorf("%s: no test in %v matches %q", m.name, m.packages, one)
+			}
+		}
+	}
+}
+
+// testsIn returns the names of the tests, fuzz targets and examples of a package.
+func testsIn(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range declaration.FindAllSubmatch(text, -1) {
+			names = append(names, string(m[1]))
+		}
+	}
+	return names
+}
+
+var declaration = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w*)\(`)

@@ -56,8 +56,8 @@ func TestDefaultChecksum(t *testing.T) {
 		}
 		text := valueAt(t, s, "a/zarr.json") + valueAt(t, s, "a/.zarray")
 		text = strings.Join(strings.Fields(text), "")
-		if !strings.Contains(text, row.want) || strings.Contains(text, row.refuse) || a.HasChecksum() != (row.size == 1) {
-			t.Errorf("%s: HasChecksum is %t, %s", name, a.HasChecksum(), text)
+		if !strings.Contains(text, row.want) || strings.Contains(text, row.refuse) || a.Core().State().Engine.Chain.HasChecksum() != (row.size == 1) {
+			t.Errorf("%s: HasChecksum is %t, %s", name, a.Core().State().Engine.Chain.HasChecksum(), text)
 		}
 	}
 }
@@ -73,7 +73,7 @@ func TestChecksumOfOthers(t *testing.T) {
 	}
 	a := fixture.Must(zarr.At(s, "").OpenArray(ctx, nil))
 	like := fixture.Must(zarr.At(memstore.New(), "").CreateArray(ctx, a.Spec(), nil))
-	if want := codec.ZstdChecksum(2, false); a.HasChecksum() || like.HasChecksum() || !like.Metadata().Codecs[1].Equal(want) {
+	if want := codec.ZstdChecksum(2, false); a.Core().State().Engine.Chain.HasChecksum() || like.Core().State().Engine.Chain.HasChecksum() || !like.Metadata().Codecs[1].Equal(want) {
 		t.Errorf("%+v", like.Metadata().Codecs)
 	}
 }
@@ -96,7 +96,7 @@ func TestConvertKeepsChecksums(t *testing.T) {
 				t.Fatalf("%+v, %v", done, err)
 			}
 			a = fixture.Must(zarr.At(s, "").OpenArray(ctx, nil))
-			if is := a.Metadata().Codecs; a.Format() != to || a.HasChecksum() != checksum || !is[1].Equal(codecs[1]) || valueAt(t, s, "0") != chunk {
+			if is := a.Metadata().Codecs; a.Format() != to || a.Core().State().Engine.Chain.HasChecksum() != checksum || !is[1].Equal(codecs[1]) || valueAt(t, s, "0") != chunk {
 				t.Errorf("format %d: %+v, was %+v", to, is, codecs)
 			}
 			if strings.Contains(valueAt(t, s, ".zarray"), "checksum") != (to == 2 && checksum) {

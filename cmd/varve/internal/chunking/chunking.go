@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/cmd/varve/internal/argument"
@@ -97,11 +98,11 @@ func Parse(text string) (Chunking, error) {
 }
 
 // namedLengths matches lengths with names of dimensions.
-var namedLengths = regexp.MustCompile(`^\s*\w+\s*=\s*\d+(\s*,\s*\w+\s*=\s*\d+)*\s*$`)
+var namedLengths = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*\w+\s*=\s*\d+(\s*,\s*\w+\s*=\s*\d+)*\s*$`) })
 
 // unnamedMeant returns a hint with the lengths of a text, without their names.
 func unnamedMeant(text string) string {
-	if !namedLengths.MatchString(text) {
+	if !namedLengths().MatchString(text) {
 		return ""
 	}
 	var lengths []string

@@ -124,7 +124,7 @@ const unguarded = "no codec has a checksum: damage that changes values would not
 // AddGuard adds a note if no codec has a checksum, unless the array is in a zip archive,
 // which has one of each member.
 func (f *Array) AddGuard(a *zarr.Array) {
-	if !zipstore.IsArchive(a.Location().Store()) && !a.HasChecksum() {
+	if !zipstore.IsArchive(a.Location().Store()) && !a.Core().State().Engine.Chain.HasChecksum() {
 		f.Notes = append(f.Notes, unguarded)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/internal/remedy"
@@ -99,12 +100,12 @@ func OneLineOf(location string, err error) string {
 }
 
 // allowed matches a place that a message says to allow, as Go quotes it.
-var allowed = regexp.MustCompile(`--allow ("(?:[^"\\]|\\.)*")`)
+var allowed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`--allow ("(?:[^"\\]|\\.)*")`) })
 
 // Remedied returns a text of the library with flags and commands in place of Go names,
 // and the value of a flag as a shell takes it.
 func Remedied(text string) string {
-	return allowed.ReplaceAllStringFunc(remedies.Replace(text), func(flag string) string {
+	return allowed().ReplaceAllStringFunc(remedies.Replace(text), func(flag string) string {
 		place, err := strconv.Unquote(strings.TrimPrefix(flag, "--allow "))
 		if err != nil {
 			return flag
@@ -114,20 +115,22 @@ func Remedied(text string) string {
 }
 
 // suggested matches the commands that messages of the library suggest for a node.
-var suggested = regexp.MustCompile(`\bvarve (vacuum|convert|rechunk) NODE\b`)
+var suggested = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bvarve (vacuum|convert|rechunk) NODE\b`) })
 
 // ForNode puts the location of a node into the commands that a message suggests for it.
 func ForNode(location, text string) string {
 	if location == "" {
 		return text
 	}
-	return suggested.ReplaceAllStringFunc(text, func(command string) string {
+	return suggested().ReplaceAllStringFunc(text, func(command string) string {
 		return strings.TrimSuffix(command, "NODE") + phrase.Word(location)
 	})
 }
 
 // packageName matches the name of a Go package at the beginning of a reason.
-var packageName = regexp.MustCompile(`(^|[:;(] ?)((calendar|codec|dtype|file|fs|grid|http|memory|metadata|npy|rewrite|selection|store|strictjson|vfs|zip): )+`)
+var packageName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(^|[:;(] ?)((calendar|codec|dtype|file|fs|grid|http|memory|metadata|npy|rewrite|selection|store|strictjson|vfs|zip): )+`)
+})
 
 // reworded replaces beginnings of reasons that have no information, or that only Go
 // programs understand.
@@ -146,9 +149,11 @@ var reworded = strings.NewReplacer(
 
 // advised matches the sentinel of what exists already behind a remedy. The remedy says
 // what exists, and should come last.
-var advised = regexp.MustCompile(`(\b(?:replaces it|removes (?:it|them)|another (?:place|name)|that elsewhere|made in step)\)?): file already exists`)
+var advised = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(\b(?:replaces it|removes (?:it|them)|another (?:place|name)|that elsewhere|made in step)\)?): file already exists`)
+})
 
 // WithoutPackages returns a message without the names of Go's packages.
 func WithoutPackages(text string) string {
-	return advised.ReplaceAllString(packageName.ReplaceAllString(reworded.Replace(text), "$1"), "$1")
+	return advised().ReplaceAllString(packageName().ReplaceAllString(reworded.Replace(text), "$1"), "$1")
 }

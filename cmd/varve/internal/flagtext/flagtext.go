@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -178,12 +179,12 @@ func ParseDuration(text string) (time.Duration, error) {
 	return d, nil
 }
 
-var daysAndRest = regexp.MustCompile(`^(?:(\d{1,5})w)?(?:(\d{1,6})d)?(.*)$`)
+var daysAndRest = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:(\d{1,5})w)?(?:(\d{1,6})d)?(.*)$`) })
 
 // wholeDays parses whole weeks and days before a duration of Go. It is exact, where a
 // float64 has no nanoseconds beyond 104 days.
 func wholeDays(text string) (time.Duration, error) {
-	m := daysAndRest.FindStringSubmatch(text)
+	m := daysAndRest().FindStringSubmatch(text)
 	weeks, _ := strconv.Atoi(cmp.Or(m[1], "0"))
 	days, _ := strconv.Atoi(cmp.Or(m[2], "0"))
 	rest, err := time.ParseDuration(cmp.Or(m[3], "0s"))

@@ -25,6 +25,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/selection"
 )
 
@@ -320,7 +321,7 @@ func appendHeading(dst []byte, h source.Heading, i int64) []byte {
 // note gets one line about each coordinate that cannot be used.
 func AddHeadings(ctx context.Context, s *source.Source, note func(text string)) error {
 	s.Headings = make([]source.Heading, len(s.Shape))
-	axes, names := s.Selection.Axes(), s.Array.DimensionNames()
+	axes, names := (*subset.Elements)(s.Selection).Axes(), s.Array.DimensionNames()
 	for i := range s.Headings {
 		h := &s.Headings[i]
 		h.Name = fmt.Sprintf("index_%d", i)
@@ -381,7 +382,10 @@ func findAlong(h *source.Heading, s *source.Source, axis, i int) error {
 		line[k] = selection.At(0)
 	}
 	line[i] = selection.Span(0, s.Shape[i])
-	r, err := s.Selection.Select(line, nil)
+	v, err := s.Array.View(s.Selection)
+	if err == nil {
+		v, err = v.View(line)
+	}
 	if err != nil {
 		return err
 	}
@@ -391,7 +395,7 @@ func findAlong(h *source.Heading, s *source.Source, axis, i int) error {
 	}
 	// Reduce each place in the whole array to its index along this axis.
 	step, _ := checked.Product(shape[axis:]...)
-	h.Index = r.Places()
+	h.Index = (*subset.Elements)(v.Selection()).Places()
 	for k, place := range h.Index {
 		h.Index[k] = place % step / (step / shape[axis])
 	}

@@ -17,6 +17,8 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/subset"
+	"varve.dev/zarr/selection"
 )
 
 const (
@@ -37,7 +39,7 @@ type excerpt struct {
 // NewExcerpt reads the shown part of a selection.
 func NewExcerpt(ctx context.Context, s *source.Source) (*excerpt, error) {
 	// s.Shape lacks the axes at which a single index is selected.
-	full := s.Selection.FullShape()
+	full := (*subset.Elements)(s.Selection).FullShape()
 	n := s.Selection.Len()
 	shown := shownShape(full, n)
 	places, ok := checked.Product(shown...)
@@ -129,7 +131,7 @@ func (r *ends) readBox(ctx context.Context, from, to grid.Box) error {
 	if n, _ := from.Len(); n == 0 {
 		return nil
 	}
-	e, err := r.Read(ctx, r.Selection.Part(from))
+	e, err := r.Read(ctx, (*selection.Resolved)((*subset.Elements)(r.Selection).Part(from)))
 	if errors.Is(err, coding.ErrRoom) {
 		return r.readHalves(ctx, from, to, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
@@ -151,14 +152,16 @@ func commonName(text string) (dtype.Type, bool) {
 }
 
 // unsupportedType matches the name in the error for an unknown data type.
-var unsupportedType = regexp.MustCompile(regexp.QuoteMeta(dtype.ErrUnsupported.Error()) + `: ("(?:[^"\\]|\\.)*")`)
+var unsupportedType = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(regexp.QuoteMeta(dtype.ErrUnsupported.Error()) + `: ("(?:[^"\\]|\\.)*")`)
+})
 
 // unknownWithin is unknownType for a type in JSON, alone or as the type of a field.
 func unknownWithin(err error) error {
 	if !errors.Is(err, dtype.ErrUnsupported) {
 		return err
 	}
-	found := unsupportedType.FindStringSubmatch(err.Error())
+	found := unsupportedType().FindStringSubmatch(err.Error())
 	if found == nil {
 		return err
 	}

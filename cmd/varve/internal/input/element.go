@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -43,7 +44,7 @@ func ParseGiven(t dtype.Type, text string) ([]byte, error) {
 }
 
 // decimal matches a number that may begin with a plus, or begin or end with its point.
-var decimal = regexp.MustCompile(`^([+-]?)(\d*)(\.?)(\d*)((?:[eE][+-]?\d+)?)$`)
+var decimal = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([+-]?)(\d*)(\.?)(\d*)((?:[eE][+-]?\d+)?)$`) })
 
 // respelled returns a value in the spelling of metadata: .5 as 0.5, 5. as 5.0, +5 as 5,
 // and 6h as a number of units. ok is false for any other text.
@@ -54,7 +55,7 @@ func respelled(t dtype.Type, text string) (string, bool) {
 		rest, plus := strings.CutPrefix(text, "+")
 		return rest, plus && argument.IsNumber(rest)
 	case dtype.KindFloat:
-		p := decimal.FindStringSubmatch(text)
+		p := decimal().FindStringSubmatch(text)
 		if p == nil || p[2]+p[4] == "" {
 			return "", false
 		}

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -28,13 +29,13 @@ import (
 
 // server matches a host name with a port, or with dots and a last part of letters, as
 // domains have.
-var server = regexp.MustCompile(`^(localhost|[\w.-]+:\d+|[\w.-]+\.[A-Za-z]{2,})$`)
+var server = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(localhost|[\w.-]+:\d+|[\w.-]+\.[A-Za-z]{2,})$`) })
 
 // namesServer reports whether a location without a scheme seems to begin with a host
 // name. It returns false for existing files and folders, and for known file extensions.
 func namesServer(location string) bool {
 	first, _, more := strings.Cut(location, "/")
-	if !more || !server.MatchString(first) || Exists(LocalPath(first)) {
+	if !more || !server().MatchString(first) || Exists(LocalPath(first)) {
 		return false
 	}
 	// The name of a file may look like a host: data.zarr, month.nc.

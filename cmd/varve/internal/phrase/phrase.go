@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -160,12 +161,12 @@ func Bytes(n int64) string {
 var ErrNoSize = errors.New("give a number with a unit, as 8MiB or 500kB")
 
 // sizeText is a number and a unit: 8MiB, 1.5 GiB, 500kB, 100 B.
-var sizeText = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([kKMGTPE]?)(i?)B$`)
+var sizeText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([kKMGTPE]?)(i?)B$`) })
 
 // ParseSize parses a number of bytes such as 8MiB. KiB, MiB … are powers of 1024, kB, MB
 // … of 1000. It returns ErrNoSize if text is not a number with a unit.
 func ParseSize(text string) (int64, error) {
-	m := sizeText.FindStringSubmatch(strings.TrimSpace(text))
+	m := sizeText().FindStringSubmatch(strings.TrimSpace(text))
 	// iB is no unit.
 	if m == nil || m[2] == "" && m[3] != "" {
 		return 0, ErrNoSize
@@ -187,11 +188,11 @@ func ParseSize(text string) (int64, error) {
 }
 
 // oddSize matches sizes with a misspelled unit: 8Mb, 8M, 512k.
-var oddSize = regexp.MustCompile(`^(\d+(?:\.\d+)?) ?([kKmMgGtT])(i?)[bB]?$`)
+var oddSize = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\d+(?:\.\d+)?) ?([kKmMgGtT])(i?)[bB]?$`) })
 
 // SizeMeant returns a question with the right spelling of a misspelled size, or "".
 func SizeMeant(text string) string {
-	m := oddSize.FindStringSubmatch(text)
+	m := oddSize().FindStringSubmatch(text)
 	if m == nil {
 		return ""
 	}

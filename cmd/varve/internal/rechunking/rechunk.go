@@ -20,6 +20,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
@@ -235,24 +236,29 @@ func (r *rechunking) region(cmd *cobra.Command, a *zarr.Array) (grid.Box, error)
 
 // BoxOf returns the box of a selection of one range of each axis.
 func BoxOf(sel *selection.Resolved) (grid.Box, bool) {
-	bounds, none := sel.Bounds(), make(selection.Box, len(sel.Shape()))
-	if !slices.Equal(bounds.Shape(), sel.Shape()) {
+	e, bounds := (*subset.Elements)(sel), sel.Bounds()
+	axes := e.Axes() // nil for points
+	if !slices.Equal(bounds.Shape(), sel.Shape()) || len(axes) != len(bounds) {
 		return nil, false
 	}
-	for i := range none {
-		none[i] = [2]int64{0, min(1, sel.Shape()[i])}
-	}
-	// The first element is another one if an axis goes backwards.
-	first, err := sel.Select(none, nil)
-	if err != nil {
-		return nil, false
-	}
-	for i, in := range first.Bounds() {
-		if in.Len() > 0 && in.Start != bounds[i].Start || sel.Axes() == nil || sel.Axes()[i] != i {
+	for i, axis := range axes {
+		a, ok := e.Along(i)
+		if !ok || axis != i || a.Count > 1 && (a.Flip || !ascending(a.Given())) {
 			return nil, false
 		}
 	}
 	return bounds, true
+}
+
+// ascending reports whether a list names elements that follow each other. It is nil for
+// elements at equal distances.
+func ascending(list []int64) bool {
+	for i := range list {
+		if list[i] != list[0]+int64(i) {
+			return false
+		}
+	}
+	return true
 }
 
 // rename adds --chunk-key-encoding.

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/template"
 
 	"varve.dev/zarr/cmd/varve/internal/cost"
 	"varve.dev/zarr/cmd/varve/internal/failure"
@@ -22,7 +21,7 @@ import (
 	"varve.dev/zarr/internal/quantity"
 )
 
-// script is what the templates of scripts are filled with.
+// script is what scripts are made of.
 type script struct {
 	Plan   string
 	Tasks  int // jobs of an array
@@ -56,7 +55,7 @@ func (r *running) arrays(stages int) (list []jobArray) {
 
 // writeScript writes a script that executes a plan as array jobs of a scheduler.
 func (r *running) writeScript(w io.Writer, name string, plan *job.Plan) error {
-	t, known := scripts[r.script]
+	text, known := scripts[r.script]
 	switch {
 	case !known:
 		return failure.BadUsage("--script %s: want slurm, kubernetes or aws-batch", r.script)
@@ -88,7 +87,7 @@ func (r *running) writeScript(w io.Writer, name string, plan *job.Plan) error {
 		}
 	}
 	s.Memory = (memory+2*cost.Overhead)>>20 + 1
-	return t.Execute(w, s)
+	return s.write(w, text)
 }
 
 // mostBatch is the largest size of an array job of AWS Batch.
@@ -102,13 +101,71 @@ func (s script) id(plan *job.Plan, take int64) (string, error) {
 	return hex.EncodeToString(sum[:4]), err
 }
 
-// scripts are the templates by the name of the scheduler.
-var scripts = map[string]*template.Template{
-	"slurm": newScript("slurm", slurmText), "kubernetes": newScript("kubernetes", kubernetesText), "aws-batch": newScript("aws-batch", batchText),
+// schedule is the text of a script for a scheduler. The part array is written once for
+// each array of jobs. Names in double braces stand for values.
+type schedule struct{ head, array, tail string }
+
+// scripts are the texts by the name of the scheduler.
+//
+// Package text/template is not used: a program that links it keeps every exported method
+// of every type, which makes the command larger by a tenth.
+var scripts = map[string]schedule{
+	"slurm": {slurmHead, slurmArray, slurmTail}, "kubernetes": {kubernetesHead, kubernetesArray, kubernetesTail}, "aws-batch": {batchHead, batchArray, batchTail},
 }
 
-func newScript(name, text string) *template.Template {
-	return template.Must(template.New(name).Funcs(template.FuncMap{"quote": phrase.Word, "json": jsonText}).Parse(text))
+// write writes a script. It returns an error if a value has no JSON.
+func (s script) write(w io.Writer, text schedule) error {
+	image, err := jsonText(s.Image)
+	if err != nil {
+		return err
+	}
+	plan, err := jsonText(s.literal())
+	if err != nil {
+		return err
+	}
+	publication, err := s.overrides([]string{"--publish", "--ended"})
+	if err != nil {
+		return err
+	}
+	all := []string{
+		"{{plan}}", s.Plan, "{{word}}", phrase.Word(s.Plan), "{{literal}}", plan, "{{image}}", image, "{{id}}", s.ID, "{{way}}", s.way(),
+		"{{tasks}}", strconv.Itoa(s.Tasks), "{{last}}", strconv.Itoa(s.Tasks - 1), "{{memory}}", strconv.FormatInt(s.Memory, 10),
+		"{{after}}", s.after(), "{{publication}}", publication,
+	}
+	values := strings.NewReplacer(all...)
+	if _, err := values.WriteString(w, text.head); err != nil {
+		return err
+	}
+	for _, a := range s.Arrays {
+		own, err := s.valuesOf(a)
+		if err != nil {
+			return err
+		}
+		if _, err := strings.NewReplacer(append(own, all...)...).WriteString(w, text.array); err != nil {
+			return err
+		}
+	}
+	_, err = values.WriteString(w, text.tail)
+	return err
+}
+
+// valuesOf returns the values of one array.
+func (s script) valuesOf(a jobArray) ([]string, error) {
+	list, size := "", ""
+	for _, arg := range a.Args {
+		text, err := jsonText(arg)
+		if err != nil {
+			return nil, err
+		}
+		list += ", " + text
+	}
+	if s.Tasks > 1 {
+		size = fmt.Sprintf("--array-properties size=%d ", s.Tasks)
+	}
+	overrides, err := s.overrides(a.Args)
+	return []string{
+		"{{name}}", a.Name, "{{title}}", a.title(), "{{args}}", strings.Join(a.Args, " "), "{{list}}", list, "{{size}}", size, "{{overrides}}", overrides,
+	}, err
 }
 
 // jsonText returns a value as JSON, which is also YAML.
@@ -117,30 +174,33 @@ func jsonText(v any) (string, error) {
 	return string(raw), err
 }
 
-// slurmText submits the arrays. Slurm starts a job that fails no second
-// time, so each makes three attempts.
-const slurmText = `#!/bin/sh
-# Executes {{.Plan}} on Slurm: {{.Way}}, and then the publication.
+// The script for Slurm submits the arrays. Slurm starts a job that fails no second time,
+// so each makes three attempts.
+const (
+	slurmHead = `#!/bin/sh
+# Executes {{plan}} on Slurm: {{way}}, and then the publication.
 # What is done is not done again, so this script may be run again after a failure.
 set -eu
 after=
-{{range .Arrays}}
-job=$(sbatch --parsable --job-name=varve-{{$.ID}}-{{.Name}} --array=0-{{$.Last}} --mem={{$.Memory}}M ${after:+"--dependency=afterok:$after" --kill-on-invalid-dep=yes} <<'END'
+`
+	slurmArray = `
+job=$(sbatch --parsable --job-name=varve-{{id}}-{{name}} --array=0-{{last}} --mem={{memory}}M ${after:+"--dependency=afterok:$after" --kill-on-invalid-dep=yes} <<'END'
 #!/bin/sh
 for attempt in 1 2 3; do
-	varve run {{quote $.Plan}}{{range .Args}} {{.}}{{end}} && exit
+	varve run {{word}} {{args}} && exit
 	sleep 10
 done
 exit 1
 END
 )
-echo "{{.Title}}: job $job"
+echo "{{title}}: job $job"
 after=${job%%;*} # without the name of a cluster
-{{end}}
-job=$(sbatch --parsable --job-name=varve-{{.ID}}-publish --mem={{.Memory}}M ${after:+"--dependency={{.After}}:$after" --kill-on-invalid-dep=yes} <<'END'
+`
+	slurmTail = `
+job=$(sbatch --parsable --job-name=varve-{{id}}-publish --mem={{memory}}M ${after:+"--dependency={{after}}:$after" --kill-on-invalid-dep=yes} <<'END'
 #!/bin/sh
 for attempt in 1 2 3; do
-	varve run {{quote .Plan}} --publish --ended && exit
+	varve run {{word}} --publish --ended && exit
 	sleep 10
 done
 exit 1
@@ -148,10 +208,12 @@ END
 )
 echo "publication: job $job"
 `
+)
 
-// kubernetesText applies an indexed Job for each array, and waits for it.
-const kubernetesText = `#!/bin/sh
-# Executes {{.Plan}} on Kubernetes: {{.Way}}, and then the publication.
+// The script for Kubernetes applies an indexed Job for each array, and waits for it.
+const (
+	kubernetesHead = `#!/bin/sh
+# Executes {{plan}} on Kubernetes: {{way}}, and then the publication.
 # The containers must be able to read the plan, and what it names. This script may be
 # run again: it continues with the Jobs that there are.
 set -eu
@@ -170,35 +232,37 @@ await() {
 		sleep 5
 	done
 }
-{{range .Arrays}}
+`
+	kubernetesArray = `
 kubectl apply -f - <<'END'
 apiVersion: batch/v1
 kind: Job
 metadata:
-  name: varve-{{$.ID}}-{{.Name}}
+  name: varve-{{id}}-{{name}}
 spec:
   completionMode: Indexed
-  completions: {{$.Tasks}}
-  parallelism: {{$.Tasks}}
+  completions: {{tasks}}
+  parallelism: {{tasks}}
   backoffLimitPerIndex: 3
   template:
     spec:
       restartPolicy: Never
       containers:
       - name: varve
-        image: {{json $.Image}}
-        command: [varve, run, {{json $.Literal}}{{range .Args}}, {{json .}}{{end}}]
+        image: {{image}}
+        command: [varve, run, {{literal}}{{list}}]
         resources:
-          requests: {cpu: "1", memory: {{$.Memory}}Mi}
-          limits: {memory: {{$.Memory}}Mi}
+          requests: {cpu: "1", memory: {{memory}}Mi}
+          limits: {memory: {{memory}}Mi}
 END
-await varve-{{$.ID}}-{{.Name}}
-{{end}}
+await varve-{{id}}-{{name}}
+`
+	kubernetesTail = `
 kubectl apply -f - <<'END'
 apiVersion: batch/v1
 kind: Job
 metadata:
-  name: varve-{{.ID}}-publish
+  name: varve-{{id}}-publish
 spec:
   backoffLimit: 3
   template:
@@ -206,18 +270,20 @@ spec:
       restartPolicy: Never
       containers:
       - name: varve
-        image: {{json .Image}}
-        command: [varve, run, {{json .Literal}}, --publish, --ended]
+        image: {{image}}
+        command: [varve, run, {{literal}}, --publish, --ended]
         resources:
-          requests: {cpu: "1", memory: {{.Memory}}Mi}
-          limits: {memory: {{.Memory}}Mi}
+          requests: {cpu: "1", memory: {{memory}}Mi}
+          limits: {memory: {{memory}}Mi}
 END
-await varve-{{.ID}}-publish
+await varve-{{id}}-publish
 `
+)
 
-// batchText submits the arrays. AWS Batch has no arrays of one job.
-const batchText = `#!/bin/sh
-# Executes {{.Plan}} on AWS Batch: {{.Way}}, and then the publication.
+// The script for AWS Batch submits the arrays. It has no arrays of one job.
+const (
+	batchHead = `#!/bin/sh
+# Executes {{plan}} on AWS Batch: {{way}}, and then the publication.
 # The entry point of the container of the job definition is varve, and it can read the
 # plan and what that names. What is done is not done again, so this script may be run
 # again after a failure.
@@ -229,59 +295,58 @@ definition=${DEFINITION:?the name of a job definition whose container runs varve
 submit() {
 	name=$1
 	shift
-	aws batch submit-job --query jobId --output text --job-name "varve-{{.ID}}-$name" --job-queue "$queue" --job-definition "$definition" \
+	aws batch submit-job --query jobId --output text --job-name "varve-{{id}}-$name" --job-queue "$queue" --job-definition "$definition" \
 		--retry-strategy attempts=3 ${job:+--depends-on "jobId=$job"} "$@"
 }
 job=
-{{range .Arrays}}
-job=$(submit {{.Name}} {{if gt $.Tasks 1}}--array-properties size={{$.Tasks}} {{end}}--container-overrides {{quote ($.Overrides $.Plan .Args)}})
-echo "{{.Title}}: job $job"
-{{end}}
-job=$(submit publish --container-overrides {{quote (.Overrides .Plan .Publication)}})
+`
+	batchArray = `
+job=$(submit {{name}} {{size}}--container-overrides {{overrides}})
+echo "{{title}}: job $job"
+`
+	batchTail = `
+job=$(submit publish --container-overrides {{publication}})
 echo "publication: job $job"
 `
+)
 
-// Literal returns the plan as Kubernetes takes it literally: it expands $(NAME), and $$
+// literal returns the plan as Kubernetes takes it literally: it expands $(NAME), and $$
 // is a dollar sign.
-func (s script) Literal() string { return strings.ReplaceAll(s.Plan, "$", "$$") }
+func (s script) literal() string { return strings.ReplaceAll(s.Plan, "$", "$$") }
 
-// Last returns the index of the last task.
-func (s script) Last() int { return s.Tasks - 1 }
-
-// After is when the publication begins on Slurm. Jobs that take tasks do those of others
+// after is when the publication begins on Slurm. Jobs that take tasks do those of others
 // that were killed, and the publication finds out whether all are done.
-func (s script) After() string {
+func (s script) after() string {
 	if len(s.Arrays) > 0 && s.Arrays[0].Name == "all" {
 		return "afterany"
 	}
 	return "afterok"
 }
 
-// Way says how the plan is executed.
-func (s script) Way() string {
+// way says how the plan is executed.
+func (s script) way() string {
 	if len(s.Arrays) > 0 && s.Arrays[0].Name == "all" {
 		return fmt.Sprintf("%s, each of which takes tasks until all are done", phrase.Plural(int64(s.Tasks), "job"))
 	}
 	return fmt.Sprintf("an array of %s for each stage, each stage after the one before", phrase.Plural(int64(s.Tasks), "job"))
 }
 
-// Title names an array in what the script prints.
-func (a jobArray) Title() string {
+// title names an array in what the script prints.
+func (a jobArray) title() string {
 	if a.Name == "all" {
 		return "tasks"
 	}
 	return "stage " + a.Name
 }
 
-// Publication returns the arguments of varve run, after the plan, that publish.
-func (s script) Publication() []string { return []string{"--publish", "--ended"} }
-
-// Overrides returns the properties of a container of AWS Batch that runs varve run.
-func (s script) Overrides(plan string, args []string) (string, error) {
-	return jsonText(map[string]any{
-		"command":              append([]string{"run", plan}, args...),
+// overrides returns the properties of a container of AWS Batch that runs varve run, as a
+// word of a shell.
+func (s script) overrides(args []string) (string, error) {
+	text, err := jsonText(map[string]any{
+		"command":              append([]string{"run", s.Plan}, args...),
 		"resourceRequirements": []map[string]string{{"type": "MEMORY", "value": strconv.FormatInt(s.Memory, 10)}},
 	})
+	return phrase.Word(text), err
 }
 
 // taskVariables are the variables in which schedulers say which job of an array a process

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -82,7 +83,7 @@ func Parsed(ctx context.Context, a *zarr.Array, text string) (selection.Selectio
 }
 
 // separators matches what users write between items of a selection in place of a comma.
-var separators = regexp.MustCompile(`\s*;\s*|\s+(\w+=)`)
+var separators = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\s*;\s*|\s+(\w+=)`) })
 
 // punctuated returns the text of a selection with one = after each name and commas
 // between items.
@@ -91,7 +92,7 @@ func punctuated(text string) string {
 		return text
 	}
 	text = strings.ReplaceAll(text, "==", "=")
-	return separators.ReplaceAllString(text, ",$1")
+	return separators().ReplaceAllString(text, ",$1")
 }
 
 // selectionHint returns a hint for an invalid selection: a similar name, or a coordinate

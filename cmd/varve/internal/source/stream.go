@@ -137,7 +137,7 @@ func (r *Reader) readVarying(ctx context.Context, part *selection.Resolved) erro
 
 // chunks returns the number of chunks or inner chunks that a part touches, at least 1.
 func (r *Reader) chunks(part *selection.Resolved) int64 {
-	n, ok := part.Touched(r.Array.Core().State().Finest()).Len()
+	n, ok := (*subset.Elements)(part).Touched(r.Array.Core().State().Finest()).Len()
 	if !ok {
 		return math.MaxInt64
 	}
