@@ -13,9 +13,11 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/place"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/cmd/varve/internal/trial"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/observe"
@@ -41,7 +43,7 @@ With --json in a file, the commands that write plans say how long a plan takes, 
 Times in I/O and in codecs are sums over all goroutines, so they can exceed the elapsed time.`,
 		Example: `  varve bench era5.zarr/t2m
   varve bench https://example.org/era5.zarr/t2m --select time=0:24 --seconds 20 --json`,
-		Args:              arguments("NODE"),
+		Args:              usage.Arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
 	sel := source.SelectionFlag(c)
@@ -91,7 +93,7 @@ func bench(cmd *cobra.Command, location, sel string, all time.Duration) (err err
 	t.share = all / time.Duration(len(levels)+3)
 	r, err := t.run(ctx, levels)
 	if err != nil {
-		return atLocation(cmd.Name(), location, at, err)
+		return place.Named(cmd.Name(), location, at, err)
 	}
 	r.Path = location
 	if session.WantsJSON(cmd) {

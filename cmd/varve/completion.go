@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 )
 
 // completionHelp has the help text of the subcommand for each shell.
@@ -51,7 +52,7 @@ func addCompletion(root *cobra.Command) {
 		for _, shell := range c.Commands() {
 			mark(shell)
 			shell.Long = completionHelp[shell.Name()]
-			shell.Args = arguments()
+			shell.Args = usage.Arguments()
 			shell.Short = "Print the completion script for " + shell.Name()
 		}
 		c.Long = "Print the completion script for a shell. The help for each shell, such as varve help completion bash, " +

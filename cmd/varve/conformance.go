@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 )
 
 func newConformanceCommand() *cobra.Command {
@@ -17,7 +18,7 @@ func newConformanceCommand() *cobra.Command {
 		Use:     "conformance --array_path DIR",
 		Short:   "Print every element in C order, one per line, for zarr-conformance-tests",
 		Example: "  varve conformance --array_path era5.zarr/t2m",
-		Args:    arguments(),
+		Args:    usage.Arguments(),
 	}
 	path := c.Flags().String("array_path", "", "the `DIR` of the array")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/internal/consolidation"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
@@ -32,7 +33,7 @@ Varve updates the copy whenever it changes a node. Other programs may not, and t
 that, --dry-run shows the differences, and consolidate removes them.`,
 		Example: `  varve consolidate era5.zarr
   varve consolidate era5.zarr --dry-run --json`,
-		Args:              arguments("GROUP"),
+		Args:              usage.Arguments("GROUP"),
 		ValidArgsFunction: node.Complete,
 	}
 	dry := c.Flags().Bool("dry-run", false, "change nothing, and print what differs")
@@ -128,19 +129,16 @@ func printDrift(w io.Writer, d *consolidation.Drift, location string, dry bool) 
 		paths []string
 	}{{"new", d.New}, {"changed", d.Changed}, {"gone", d.Gone}} {
 		for i, path := range list.paths {
-			if i == shownPaths {
+			if i == session.MostShown {
 				path = fmt.Sprintf("… %s more", phrase.Count(int64(len(list.paths)-i)))
 			}
 			if _, err := fmt.Fprintf(w, "  %-7s  %s\n", list.what, phrase.Printable(path)); err != nil {
 				return err
 			}
-			if i == shownPaths {
+			if i == session.MostShown {
 				break
 			}
 		}
 	}
 	return nil
 }
-
-// shownPaths bounds the paths of one kind that are printed without --json.
-const shownPaths = 20

@@ -113,31 +113,6 @@ func TestCreateFromOtherFiles(t *testing.T) {
 	}
 }
 
-// TestCreateUndo deletes a new array after an interrupt, and reports if that
-// fails.
-func TestCreateUndo(t *testing.T) {
-	file := npyFile(t, npy.Header{Type: dtype.Int8, Shape: []int64{4}}, []byte{1, 2, 3, 4})
-	for _, overwrites := range []bool{false, true} {
-		node := filepath.Join(t.TempDir(), "s.zarr", "a")
-		ctx, cancel := context.WithCancel(t.Context())
-		cmd := newCreateCommand()
-		cmd.SetContext(ctx)
-		c := &creation{overwrite: overwrites, from: file, chunks: "auto", keys: "default/"}
-		must(t, "", "create", node, "--from", file)
-		cancel()
-		err := c.undo(cmd, node, ctx.Err())
-		if text := sentence(cmd, err); !strings.HasPrefix(text, "interrupted: create") || !strings.Contains(text, "was deleted again") || strings.Contains(text, "--overwrite") != overwrites {
-			t.Error(text)
-		}
-		if _, err := os.Stat(filepath.Join(node, "zarr.json")); err == nil {
-			t.Error("the array is still there")
-		}
-		if text := c.undo(cmd, node, ctx.Err()).Error(); !strings.Contains(text, "could not be deleted") {
-			t.Error(text)
-		}
-	}
-}
-
 // TestCreateFromWrongValues creates an array from values whose errors show only when they
 // are written.
 func TestCreateFromWrongValues(t *testing.T) {

@@ -28,6 +28,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/picture"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/draw"
@@ -53,7 +54,7 @@ DIR may also be in an object store, as s3://bucket/demo.
 What the appends wrote is measured from the files, not computed. The archive stays in DIR for you to look at.`,
 		Example: `  varve demo
   varve demo my-copy --from era5.zarr/t2m`,
-		Args: arguments("[DIR]"),
+		Args: usage.Arguments("[DIR]"),
 	}
 	flagtext.Var(c.Flags(), &from, "from", "", "the `NODE` to copy: an array, or a group, of which the first array is taken", flagtext.Needed("the location of a node"))
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -300,7 +301,7 @@ func (d *demo) draw(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.facts.ChunkGrid = gridJSON(a.Grid())
+	d.facts.ChunkGrid = facts.GridJSON(a.Grid())
 	shown := picture.OfArray("", a)
 	stored, err := shown.Stored(d.cmd)
 	if err != nil {
@@ -317,7 +318,7 @@ func (d *demo) draw(ctx context.Context) error {
 		}
 		drawing.WriteString(line)
 	}
-	return d.say("3  The grid now: %s\n\n%s\n", chunkCount(a.Grid()), drawing.String())
+	return d.say("3  The grid now: %s\n\n%s\n", facts.ChunkCount(a.Grid()), drawing.String())
 }
 
 // readBack opens the array again and compares every value.

@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/place"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
@@ -84,7 +85,7 @@ func temperature(day, lat, lon int64) float32 {
 // caller must close.
 func (d *demo) copyOf(location string) (*zarr.Array, error) {
 	url := strings.TrimRight(location, "/")
-	if within(location, d.dir) || d.dir == url || isRemote(d.dir) && strings.HasPrefix(d.dir, url+"/") {
+	if place.Within(location, d.dir) || d.dir == url || isRemote(d.dir) && strings.HasPrefix(d.dir, url+"/") {
 		return nil, failure.BadArgument("%s is inside %s, which must not change: name another directory", d.dir, location)
 	}
 	n, err := node.Open(d.cmd, location)

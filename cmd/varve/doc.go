@@ -9,9 +9,11 @@
 //
 // # How commands are written
 //
-// Every command is in a file named after it, with a constructor new…Command that newRoot
-// calls. Commands only parse arguments and print results. What other programs could use
-// is in packages of the library.
+// Every command is in a file named after it, with a constructor New… that newRoot calls.
+// Families of commands are packages below internal, such as growing and checking. This
+// package has the root, help, and commands that belong to no family, with constructors
+// new…Command. Commands only parse arguments and print results. What other programs could
+// use is in packages of the library.
 //
 //   - RunE does the work. It returns errors as the library made them, and prints none.
 //     Its own errors come from package failure, which gives them their kind in JSON.
@@ -23,7 +25,7 @@
 //   - session.WantsJSON tells whether --json was given, and session.PrintJSON prints one
 //     document. Members that do not apply are null.
 //   - session.WithStats adds --stats to commands that move data. Its counter is in the
-//     context; session.Reading, session.Writing and locate pass it on.
+//     context; session.Reading, session.Writing and place.Locate pass it on.
 //   - dryrun.With adds --dry-run to commands that change something.
 //   - The context is cmd.Context(). A signal cancels it.
 //   - Short is one sentence without a final period. Example has one or two lines that

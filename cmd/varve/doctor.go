@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/store"
 )
 
@@ -29,7 +30,7 @@ its own whose name begins with __varve-doctor-, and deletes them in the end. For
 and reads it in parts, several at once; the store's own limit of requests in flight applies. --quick measures nothing.`,
 		Example: `  varve doctor .
   varve doctor . --quick --json`,
-		Args: arguments("URL"),
+		Args: usage.Arguments("URL"),
 	}
 	size, quick := "32MiB", false
 	flagtext.Var(c.Flags(), &size, "size", size, "measure throughput with a value of this `SIZE`, at most 1GiB", flagtext.Needed("a size such as 32MiB"))

@@ -204,7 +204,12 @@ func TestForeignNames(t *testing.T) {
 func foreignManifest(t *testing.T, out, src string, arrays []string) {
 	t.Helper()
 	printed, errs, status := execute(t, "", "virtualize", "--json", "-o", out, src)
-	var r virtualized
+	var r struct {
+		Left []struct {
+			Path  string `json:"path"`
+			Array bool   `json:"array"`
+		} `json:"left_out"`
+	}
 	if err := json.Unmarshal([]byte(printed), &r); err != nil {
 		t.Fatalf("status %d, %s: %v", status, errs, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
+	"varve.dev/zarr/cmd/varve/internal/usage"
 )
 
 // commandGroups are the headings in the command list of varve help. Commands that are in
@@ -193,7 +194,7 @@ func newManCommand() *cobra.Command {
 		Long: `Write the manual pages of all commands and topics into the subdirectories man1 and man7 of a directory. Older pages
 are replaced. If DIR is one that man searches, such as ~/.local/share/man, man varve and man varve-append find them.`,
 		Example: "  varve man pages",
-		Args:    arguments("DIR"),
+		Args:    usage.Arguments("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			pages := newManual(cmd.Root()).Pages()
 			if err := manual.Write(args[0], pages); err != nil {

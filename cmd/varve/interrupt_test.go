@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/cmd/varve/internal/rechunking"
 )
 
 // silent is a stream without data, until it is closed.
@@ -210,7 +211,7 @@ func TestLeftByRechunk(t *testing.T) {
 		"a.zarr b.zarr --chunks 2":          "varve rm b.zarr --yes",
 		"a.zarr b.zarr --chunks 2 --follow": "varve vacuum --give-up",
 	} {
-		cmd := newRechunkCommand()
+		cmd := rechunking.NewRechunk()
 		cmd.SetContext(t.Context())
 		if err := cmd.ParseFlags(strings.Fields(line)); err != nil {
 			t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/rechunking"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
@@ -258,7 +259,7 @@ func TestPlanIsSmall(t *testing.T) {
 // readStages returns the number of stages of a plan that have tasks.
 func readStages(t *testing.T, plan string) int {
 	t.Helper()
-	var f planFile
+	var f rechunking.PlanFile
 	if err := json.Unmarshal(must1(os.ReadFile(plan)), &f); err != nil {
 		t.Fatal(err)
 	}

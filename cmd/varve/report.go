@@ -17,7 +17,6 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/internal/strictjson"
 )
 
 // workError is an error of the work of a command. All other errors are wrong usage.
@@ -100,8 +99,8 @@ func sentence(cmd *cobra.Command, err error) string {
 // that is cut off, and "" for any other error.
 func damageHint(err error) string {
 	var e *zarr.Error
-	if isCutOff(err) {
-		return "; " + restoreDocument
+	if failure.IsCutOff(err) {
+		return "; " + failure.RestoreDocument
 	}
 	if !errors.Is(err, zarr.ErrCorrupt) || !errors.As(err, &e) || e.Chunk == nil || e.Path == "" {
 		return ""
@@ -115,15 +114,6 @@ func damageHint(err error) string {
 		remedy = "restore the files that they are in"
 	}
 	return fmt.Sprintf("; varve check %s lists all damaged chunks: %s", phrase.Word(e.Path), remedy)
-}
-
-// restoreDocument says what to do about a document that is cut off.
-const restoreDocument = "restore it from a copy of the store, or from the consolidated metadata of a group above, if that has it"
-
-// isCutOff reports whether the document of a node is cut off, unless the error says what
-// to do, as the error of a sync does.
-func isCutOff(err error) bool {
-	return errors.Is(err, strictjson.ErrCutOff) && errors.Is(err, zarr.ErrInvalidMetadata) && !isDamage(err)
 }
 
 // innerOperations are operations of the library that are not named like a command. The
@@ -141,16 +131,6 @@ func inCommand(cmd *cobra.Command, err error, text string) string {
 		return cmd.Name() + " " + rest
 	}
 	return text
-}
-
-// ownOperation gives an error of the operation of the library that a command is made of
-// the name of the command: a group is stitched by an append.
-func ownOperation(cmd *cobra.Command, err error) error {
-	var e *zarr.Error
-	if errors.As(err, &e) && slices.Contains([]string{"append", "copy", "sync"}, e.Op) {
-		e.Op = cmd.Name()
-	}
-	return err
 }
 
 // decidedText returns the message for a decided change that the next writer will finish.

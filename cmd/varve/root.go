@@ -12,28 +12,39 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/checking"
+	"varve.dev/zarr/cmd/varve/internal/chunkgrid"
 	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/cmd/varve/internal/copying"
+	"varve.dev/zarr/cmd/varve/internal/creating"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/growing"
+	"varve.dev/zarr/cmd/varve/internal/inspecting"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/rechunking"
+	"varve.dev/zarr/cmd/varve/internal/removing"
+	"varve.dev/zarr/cmd/varve/internal/running"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
+	"varve.dev/zarr/cmd/varve/internal/usage"
+	"varve.dev/zarr/cmd/varve/internal/virtualizing"
 )
 
 // run executes one command line and returns the exit status.
 func run(ctx context.Context, args []string, s console.Streams) int {
 	root := newRoot()
 	s = console.Shared(s)
-	ctx = withLine(ctx, args)
-	root.SetArgs(numberLast(args))
+	ctx = usage.WithLine(ctx, args)
+	root.SetArgs(usage.NumberLast(args))
 	switch {
 	case len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd):
 		flagtext.Completions(root)
 	case len(args) > 0:
-		onlyOnce(root)
+		usage.OnlyOnce(root)
 	}
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
@@ -75,19 +86,32 @@ https://example.org/era5.zarr. varve help terms explains the words used here; va
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
 	}
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(usage.FlagError)
 	root.SetHelpFunc(printHelp)
 	root.SetHelpCommand(newHelpCommand())
 	root.Flags().Bool("version", false, "print the version of this program")
 	session.Flags(root)
 	for _, c := range []*cobra.Command{
-		newInfoCommand(), newTreeCommand(), newListCommand(), newGridCommand(), newDemoCommand(),
-		session.WithStats(newCatCommand()), session.WithStats(newExportCommand()),
-		newPlanCommand(), session.WithStats(dryrun.Flag(newCreateCommand())), session.WithStats(dryrun.Flag(newWriteCommand())), session.WithStats(dryrun.Flag(newAppendCommand())),
-		session.WithStats(dryrun.Flag(newResizeCommand())), session.WithStats(dryrun.Flag(newUnlockCommand())), dryrun.Flag(newAttributesCommand()), dryrun.Flag(newRemoveCommand()), newReservationsCommand(),
-		session.WithStats(newCopyCommand()), session.WithStats(newConvertCommand()), session.WithStats(newConsolidateCommand()), session.WithStats(newCompactCommand()), session.WithStats(newRegularizeCommand()), session.WithStats(newRechunkCommand()), session.WithStats(newDropCommand()), session.WithStats(newInsertCommand()), session.WithStats(dryrun.Flag(newStitchCommand())), session.WithStats(newVacuumCommand()), dryrun.Flag(newRevertCommand()), session.WithStats(newRunCommand()), session.WithStats(newFilterCommand()), session.WithStats(newPyramidCommand()),
-		session.WithStats(newVirtualizeCommand()), session.WithStats(newMaterializeCommand()),
-		session.WithStats(newCheckCommand()), session.WithStats(newEqualCommand()), session.WithStats(newDiffCommand()), newBenchCommand(), newDoctorCommand(), newConformanceCommand(), newManCommand(), newVersionCommand(),
+		inspecting.NewInfo(), inspecting.NewTree(), inspecting.NewList(), chunkgrid.NewGrid(),
+		newDemoCommand(), session.WithStats(inspecting.NewCat()),
+		session.WithStats(inspecting.NewExport()), chunkgrid.NewPlan(),
+		session.WithStats(dryrun.Flag(creating.NewCreate())),
+		session.WithStats(dryrun.Flag(creating.NewWrite())),
+		session.WithStats(dryrun.Flag(growing.NewAppend())),
+		session.WithStats(dryrun.Flag(growing.NewResize())),
+		session.WithStats(dryrun.Flag(chunkgrid.NewUnlock())), dryrun.Flag(creating.NewAttributes()),
+		dryrun.Flag(removing.NewRemove()), growing.NewReservations(),
+		session.WithStats(copying.NewCopy()), session.WithStats(copying.NewConvert()),
+		session.WithStats(newConsolidateCommand()), session.WithStats(rechunking.NewCompact()),
+		session.WithStats(rechunking.NewRegularize()), session.WithStats(rechunking.NewRechunk()),
+		session.WithStats(growing.NewDrop()), session.WithStats(growing.NewInsert()),
+		session.WithStats(dryrun.Flag(growing.NewStitch())), session.WithStats(removing.NewVacuum()),
+		dryrun.Flag(chunkgrid.NewRevert()), session.WithStats(running.NewRun()),
+		session.WithStats(copying.NewFilter()), session.WithStats(copying.NewPyramid()),
+		session.WithStats(virtualizing.NewVirtualize()), session.WithStats(copying.NewMaterialize()),
+		session.WithStats(checking.NewCheck()), session.WithStats(checking.NewEqual()),
+		session.WithStats(checking.NewDiff()), newBenchCommand(), newDoctorCommand(),
+		newConformanceCommand(), newManCommand(), newVersionCommand(),
 	} {
 		mark(c)
 		root.AddCommand(c)
@@ -158,7 +182,7 @@ func newVersionCommand() *cobra.Command {
 		Use:     "version",
 		Short:   "Print the version of this program and the commit that it was built from",
 		Example: "  varve version",
-		Args:    arguments(),
+		Args:    usage.Arguments(),
 		RunE:    printVersion,
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/cmd/varve/internal/planfile"
 	"varve.dev/zarr/internal/job"
 )
 
@@ -321,7 +322,7 @@ func TestPlanLocations(t *testing.T) {
 		"https://u:p@h/x?sig=S":                       "https://h/x",
 		"https://h/x":                                 "https://h/x",
 	} {
-		if got := planLocation(c, location); got != want {
+		if got := planfile.Location(c, location); got != want {
 			t.Errorf("%s: %s, want %s", location, got, want)
 		}
 	}

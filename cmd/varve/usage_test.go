@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/inspecting"
 )
 
 func TestUsageErrors(t *testing.T) {
@@ -371,11 +372,12 @@ func TestSentence(t *testing.T) {
 		{canceled, "interrupted: write a.zarr"},
 		{failure.Leftover(canceled, "it was deleted"), "interrupted: write a.zarr; it was deleted"},
 		{context.Canceled, "interrupted: cat"},
+		{failure.Leftover(context.Canceled, "it was deleted"), "interrupted: cat; it was deleted"},
 		{incomplete, incomplete.Error() + "; the change is visible and must not be repeated"},
 		{wrap(fmt.Errorf("%w: %w", zarr.ErrDecided, context.Canceled)), "interrupted: write a.zarr: " + zarr.ErrDecided.Error() + "; do not repeat the change"},
 		{failure.Leftover(wrap(io.ErrNoProgress), "it was deleted"), wrap(io.ErrNoProgress).Error() + "; it was deleted"},
 	} {
-		cmd := newCatCommand()
+		cmd := inspecting.NewCat()
 		ctx, cancel := context.WithCancel(t.Context())
 		cmd.SetContext(ctx)
 		cancel()
@@ -383,7 +385,7 @@ func TestSentence(t *testing.T) {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
-	cmd := newCatCommand()
+	cmd := inspecting.NewCat()
 	cmd.SetContext(t.Context())
 	if got := sentence(cmd, canceled); strings.Contains(got, "interrupted") {
 		t.Errorf("nobody interrupted the command, and it says %q", got)

@@ -3,20 +3,14 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"varve.dev/zarr/internal/test/filetest"
-	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/filestore"
-	"varve.dev/zarr/virtual"
+	"varve.dev/zarr/cmd/varve/internal/place"
 )
 
 // foreign copies files of package virtual into a folder, and returns it.
@@ -125,53 +119,6 @@ func TestVirtualizeCopies(t *testing.T) {
 	must(t, "", "equal", other, at("y.vz"), "--allow", dir)
 }
 
-// TestVirtualizeCopiesGone deletes copies of chunks before the manifest is stored. The
-// error does not say that there is another manifest, or another program.
-func TestVirtualizeCopiesGone(t *testing.T) {
-	dir := foreign(t, "yearly_padded_0[12].nc")
-	at := func(name string) string { return filepath.Join(dir, name) }
-	must(t, "", "virtualize", at("yearly_padded_01.nc"), "--concat", "time", "-o", at("old.vz"))
-	for _, f := range []*virtualizeFlags{{out: at("new.vz"), concat: "time", copyPadded: true}, {out: at("old.vz"), copyPadded: true, more: true}} {
-		cmd := newVirtualizeCommand()
-		cmd.SetContext(t.Context())
-		s, folder, err := store.OpenLocation(t.Context(), dir, store.Create)
-		if err != nil {
-			t.Fatal(err)
-		}
-		path, err := folder.Join(filepath.Base(f.out))
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := virtual.NewCollector(f.out)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		data := filepath.Join(f.out, "data")
-		before, _ := filepath.Glob(data + "/*") // none for a new manifest
-		m, err := f.collect(cmd, c, s, path, []string{at("yearly_padded_01.nc"), at("yearly_padded_02.nc")}, new(virtualized))
-		if err != nil {
-			t.Fatal(err)
-		}
-		names, err := filepath.Glob(data + "/*")
-		if err != nil || len(names) != len(before)+1 {
-			t.Fatalf("%s: %q (%v)", f.out, names, err)
-		}
-		for _, name := range names {
-			if !slices.Contains(before, name) {
-				err = os.Remove(name)
-			}
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = f.publish(t.Context(), m, s, path)
-		if !errors.Is(err, virtual.ErrCopiesGone) || strings.Contains(err.Error(), "already") || strings.Contains(err.Error(), "has added files") {
-			t.Errorf("%s: %v", f.out, err)
-		}
-	}
-}
-
 // TestVirtualizeGoesOn repeats a command that has failed at the last of many files.
 func TestVirtualizeGoesOn(t *testing.T) {
 	dir := foreign(t, "*.npy")
@@ -245,53 +192,6 @@ func TestVacuumOfManifest(t *testing.T) {
 	}
 	if _, err := os.Stat(at("epochs_days_01.nc")); err != nil {
 		t.Error(err)
-	}
-}
-
-// ahead is a store whose clock is two days ahead of that of this machine.
-type ahead struct{ filetest.Store }
-
-func (s *ahead) Stat(ctx context.Context, key store.Key) (store.Info, error) {
-	info, err := s.Store.Stat(ctx, key)
-	if strings.Contains(key.String(), "/clock/") {
-		info.Modified = info.Modified.Add(48 * time.Hour)
-	}
-	return info, err
-}
-
-// TestVacuumAsksFirst vacuums a manifest where the grace of values has ended by the clock
-// of the store, but not by the one that a dry run goes by. Nothing is deleted that nobody
-// was asked about.
-func TestVacuumAsksFirst(t *testing.T) {
-	dir := foreign(t, "epochs_days_*.nc")
-	at := func(name string) string { return filepath.Join(dir, name) }
-	must(t, "", "virtualize", at("epochs_days_01.nc"), "--concat", "time", "-o", at("e.vz"))
-	must(t, "", "virtualize", at("epochs_days_02.nc"), "--append", "-o", at("e.vz"))
-	home, err := filestore.Open(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	values := func() []string {
-		names, err := filepath.Glob(at("e.vz/*/*"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return names
-	}
-	before := values()
-	f := &manifestFolder{&ahead{home.(filetest.Store)}, must1(store.ParsePath("e.vz"))}
-	for _, yes := range []bool{false, true} {
-		cmd, out := newVacuumCommand(), new(strings.Builder)
-		cmd.SetContext(t.Context())
-		cmd.SetOut(out)
-		v := &vacuuming{grace: 24 * time.Hour, yes: yes}
-		if err := v.vacuumManifest(cmd, at("e.vz"), f); err != nil {
-			t.Fatal(err)
-		}
-		kept := strings.Contains(out.String(), "2 values superseded") && strings.Contains(out.String(), "kept: readers may still use them")
-		if slices.Equal(values(), before) == yes || kept == yes {
-			t.Errorf("--yes %v: %q, %s", yes, values(), out)
-		}
 	}
 }
 
@@ -613,7 +513,7 @@ func TestVirtualizeItself(t *testing.T) {
 	for location, want := range map[string]bool{
 		"s3://b/a/e.vz": true, "s3://b/a/./e.vz/t2m": true, "s3://b/a//e.vz?endpoint=x": true, "s3://b/a/e.vz2": false, "gs://b/a/e.vz": false, "b/a/e.vz": false,
 	} {
-		if isAtOrBelow("s3://b/a/e.vz", location) != want {
+		if place.IsAtOrBelow("s3://b/a/e.vz", location) != want {
 			t.Errorf("%s: want %v", location, want)
 		}
 	}

@@ -147,3 +147,13 @@ func ChunkGridMeant(text string) string {
 	}
 	return ` (write the whole object, as '{"name":"regular","configuration":{"chunk_shape":[10,20]}}')`
 }
+
+// KeyEncoding parses a chunk key encoding: a name followed by a separator.
+func KeyEncoding(text string) (metadata.KeyEncoding, error) {
+	for _, e := range []metadata.KeyEncoding{metadata.DefaultSlash, metadata.DefaultDot, metadata.V2Dot, metadata.V2Slash} {
+		if text == e.Name()+string(e.Separator()) {
+			return e, nil
+		}
+	}
+	return 0, errors.New("only default/, default., v2. and v2/ are known")
+}

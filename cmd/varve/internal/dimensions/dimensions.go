@@ -15,19 +15,20 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/facts"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/failure"
+	library "varve.dev/zarr/internal/failure"
 	"varve.dev/zarr/internal/remedy"
 )
 
 // CheckShape returns an error that names the array if it would differ in length, with the
 // given shape, from other arrays of its group along a shared dimension.
 func CheckShape(ctx context.Context, a *zarr.Array, shape []int64) error {
-	return failure.On(a, "check dimensions", a.Core().CheckDimensions(ctx, shape))
+	return library.On(a, "check dimensions", a.Core().CheckDimensions(ctx, shape))
 }
 
 // CheckAgree returns an error if an array with the given shape would differ in length
@@ -42,22 +43,10 @@ func CheckAgree(c *growth.Change, cmd *cobra.Command, a *zarr.Array, shape []int
 	if cmd.Name() == "resize" && errors.As(err, &axis) {
 		group := strings.TrimSuffix(node.Beside(cmd.Flags().Arg(0), ""), "/")
 		length := fmt.Sprintf("%s=%d", a.DimensionNames()[axis.Axis], shape[axis.Axis])
-		err = &resizedTogether{err, phrase.Word(cmp.Or(group, ".")) + " " + phrase.Word(length)}
+		arguments := phrase.Word(cmp.Or(group, ".")) + " " + phrase.Word(length)
+		err = failure.Reword(err, "("+remedy.GroupAppend+")", "(varve resize "+arguments+")")
 	}
 	return err
-}
-
-// resizedTogether is the error for a length that differs from that of other arrays. It
-// suggests the command that changes all of them.
-type resizedTogether struct {
-	err       error
-	arguments string
-}
-
-func (r *resizedTogether) Unwrap() error { return r.err }
-
-func (r *resizedTogether) Error() string {
-	return strings.Replace(r.err.Error(), "("+remedy.GroupAppend+")", "(varve resize "+r.arguments+")", 1)
 }
 
 // Longer returns a shape that is longer along an axis. If there is no such axis, it
@@ -131,10 +120,4 @@ func Note(cmd *cobra.Command, location string, a *zarr.Array) {
 			}
 		}
 	}
-}
-
-// Length is the intended length of a dimension.
-type Length struct {
-	Name   string
-	Length int64
 }

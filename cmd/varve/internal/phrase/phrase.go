@@ -304,3 +304,15 @@ func Duration(d time.Duration) string {
 	}
 	return text + strings.TrimPrefix(strings.TrimPrefix(rest, "0h"), "0m")
 }
+
+// Seconds returns a duration in seconds as people read it.
+func Seconds(s float64) string {
+	d := time.Duration(s * float64(time.Second))
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return Duration(d.Round(time.Second))
+}

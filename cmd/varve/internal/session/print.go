@@ -104,3 +104,6 @@ func TakeRemarks(cmd *cobra.Command) []string {
 	*r = nil
 	return list
 }
+
+// MostShown bounds the paths of one kind that are printed without --json.
+const MostShown = 20
