@@ -275,11 +275,3 @@ func (o *openings) close() error {
 	clear(o.kept)
 	return errors.Join(errs...)
 }
-
-// opening is a store that is opened once. Its gate is held while it is opened, so that
-// other folders need not wait for this one.
-type opening struct {
-	gate gate
-	done bool
-	at   site
-}
