@@ -226,7 +226,7 @@ func (u *update) replace(ctx context.Context) error {
 		return err
 	}
 	p := newPublication(u.f.to)
-	stage := func(ctx context.Context, _ store.Batch) error {
+	stage := func(ctx context.Context, _ store.Batch) (err error) {
 		// After the warning. A process that takes the claim over changes the document
 		// too, so this publication fails then.
 		if err := u.f.to.hold.check(ctx); err != nil {

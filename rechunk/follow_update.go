@@ -24,7 +24,7 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// follower is the session of an array that follows another one.
+// follower has the sessions of an array that follows another one, and of the other one.
 type follower struct {
 	to     *session // of the array that follows
 	source *session // of the array that is followed

@@ -183,7 +183,7 @@ type keeper struct {
 	unsure  bool           // whether the last renewal was stored is not known
 }
 
-// keepRenewing renews a claim until [keeper.unlock] is called. In a store with locks it
+// keepRenewing renews a claim until [keeper.end] is called. In a store with locks it
 // returns nil.
 func (h *hold) keepRenewing(ctx context.Context, c *lineage.Claim) *keeper {
 	if c.Lease == 0 {
@@ -286,7 +286,7 @@ func (h *hold) stopRenewing(ctx context.Context) {
 	}
 }
 
-// drop deletes the claim of the session.
+// drop deletes the claim of the hold.
 func (h *hold) drop(ctx context.Context) error {
 	h.stopRenewing(ctx)
 	return h.at.Drop(ctx, h.claim)

@@ -217,7 +217,7 @@ func (s *session) predict(ctx context.Context, w *work, p *Plan) error {
 	if err != nil {
 		return err
 	}
-	if w.ledger.serial { // as in layout
+	if w.ledger.serial { // as in planner.plan
 		size := int64(w.draft.job.Target.Engine.Size)
 		p.Memory = max(p.Memory, product(2, max(largestChunk(w.draft.job.SourceUnits(), size), largestChunk(w.draft.job.Target.Grid, size))))
 	}

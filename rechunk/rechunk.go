@@ -139,7 +139,8 @@ func (s *session) checkExpected(ctx context.Context, old *snapshot.Array) error 
 	return nil
 }
 
-// confirmPlanes is unmoved once the array is claimed. From then on planes cannot move.
+// confirmPlanes is checkUnmoved once the array is claimed. From then on planes cannot
+// move.
 func (s *session) confirmPlanes(ctx context.Context) error {
 	err := s.array.checkUnmoved(ctx)
 	if err != nil {

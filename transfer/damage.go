@@ -222,7 +222,7 @@ func damageIn(all inventory) *DamageError {
 }
 
 // read reads the documents of the source. Those that are damaged are put into
-// s.damaged, and the groups above describe their nodes as the destination does.
+// o.damaged, and the groups above describe their nodes as the destination does.
 func (o *original) read(ctx context.Context) (inventory, error) {
 	all, err := librarianOf(o.pair, o.pair.Source).walk(ctx)
 	if err != nil {

@@ -163,7 +163,7 @@ func (c *copier) names(ctx context.Context) iter.Seq2[string, error] {
 // known yields the keys that the metadata implies.
 func (c *copier) known(ctx context.Context, yield func(string, error) bool) {
 	o := c.pair.Reading()
-	n, err := c.pair.Source.Location.Root().At(c.pair.Source.Path.String()).Open(ctx, o) // not with the options of c.Source.Location, which may write
+	n, err := c.pair.Source.Location.Root().At(c.pair.Source.Path.String()).Open(ctx, o) // not with the options of c.pair.Source.Location, which may write
 	if err != nil {
 		yield("", err)
 		return

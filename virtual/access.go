@@ -252,8 +252,8 @@ type site struct {
 	path  store.Path
 }
 
-// openings are stores of folders that are opened once, when they are first needed. An
-// error is not kept: the context of another caller may have ended.
+// openings are stores of folders that are opened once, when they are first needed, and
+// all kept. An error is not kept: the context of another caller may have ended.
 type openings struct{ cache[string, site] }
 
 // site returns the store of a folder.

@@ -10,7 +10,7 @@ import (
 // cache keeps the values that were used last, up to a bound of their sizes. A value is
 // made once, however many callers ask for it at the same time.
 type cache[K comparable, V any] struct {
-	most int64 // bounds the sizes of all values
+	most int64 // bounds the sizes of all values; 0 is no bound
 	each int64 // is counted for each value besides its size
 
 	mu   sync.Mutex
@@ -25,12 +25,14 @@ type kept[V any] struct {
 	value      V
 	done       bool
 	used, size int64 // under the lock of the cache
+	callers    int   // that have the entry; the same
 }
 
 // get returns the value of a key. Unless it is kept, read returns it with its size. An
 // error is not kept.
 func (c *cache[K, V]) get(ctx context.Context, key K, read func() (V, int64, error)) (none V, err error) {
 	x := c.entry(key)
+	defer c.leave(key, x)
 	if err := x.gate.lock(ctx); err != nil {
 		return none, err
 	}
@@ -63,7 +65,19 @@ func (c *cache[K, V]) entry(key K) *kept[V] {
 		c.shrink(x)
 	}
 	x.used = c.turn
+	x.callers++
 	return x
+}
+
+// leave ends the use of an entry by one caller. An entry whose value nobody could make
+// goes with the last one.
+func (c *cache[K, V]) leave(key K, x *kept[V]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if x.callers--; x.callers == 0 && !x.done && c.kept[key] == x {
+		c.size -= x.size
+		delete(c.kept, key)
+	}
 }
 
 // account adds the size of a value that was made, unless it was dropped meanwhile.
@@ -80,7 +94,7 @@ func (c *cache[K, V]) account(key K, x *kept[V], n int64) {
 
 // shrink drops the entries that were not used for longest, but not x.
 func (c *cache[K, V]) shrink(x *kept[V]) {
-	for c.size > c.most && len(c.kept) > 1 {
+	for c.most > 0 && c.size > c.most && len(c.kept) > 1 {
 		var oldest K
 		least := c.turn + 1
 		for key, y := range c.kept {

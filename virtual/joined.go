@@ -36,7 +36,7 @@ type joined struct {
 	left  []string    // attributes that were left out, with a note
 	coord *coordinate // if its values are kept, not references, or are compared
 	// digest is that of the elements of a larger array, if it is compared, too.
-	digest string
+	digest []byte
 	unread error           // why its elements were not read, though they were wanted
 	cuts   map[int64]error // why chunks cannot be cut to a length; see cuttable
 }

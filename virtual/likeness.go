@@ -296,7 +296,7 @@ func (f *fit) repeats(ctx context.Context) error {
 	if err != nil {
 		return f.failed(err)
 	}
-	if sum != old.digest {
+	if !bytes.Equal(sum, old.digest) {
 		return f.mismatch("its values differ from those in %s, and it does not have the dimension of the files: leave it out ("+remedy.Without+"), or join files that agree", old.last)
 	}
 	return nil

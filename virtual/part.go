@@ -4,15 +4,20 @@ package virtual
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"slices"
 	"sync"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/remedy"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual/scan"
 )
@@ -175,15 +180,85 @@ func appendTexts(dst []byte, texts []string) []byte {
 // mostValues bounds the values of a coordinate in bytes.
 const mostValues = 1 << 30
 
-// digest returns a digest of all elements of an array of a part. Arrays of the same
-// elements have the same one.
-func (p *Part) digest(ctx context.Context, path string) (string, error) {
+// digest returns a hash of all elements of an array of a part, which it reads piece by
+// piece. Arrays with the same chunks have the same digest if and only if their elements
+// are equal.
+func (p *Part) digest(ctx context.Context, path string) ([]byte, error) {
 	if p.array == nil {
-		return "", errors.New("its elements cannot be read")
+		return nil, errors.New("its elements cannot be read")
 	}
 	a, err := p.array(ctx, path)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return a.Digest(ctx, nil)
+	sum, buffer := sha256.New(), []byte(nil)
+	for box := range boxesOf(a.Grid(), widthOf(a.Type()), digestBytes) {
+		if buffer, err = elementsIn(ctx, a, box, buffer[:0]); err != nil {
+			return nil, err
+		}
+		sum.Write(buffer)
+	}
+	return sum.Sum(nil), nil
+}
+
+// digestBytes is how many bytes of elements are read at once for a digest, unless a chunk
+// has more.
+const digestBytes = 64 << 20
+
+// boxesOf yields boxes that cover an array, in the order of their first elements. Each
+// consists of whole chunks, and has at most so many bytes unless it is one chunk.
+func boxesOf(g *grid.Grid, width, most int64) iter.Seq[selection.Box] {
+	shape, count := g.Shape(), g.Chunks()
+	split := 0 // the boxes have one chunk along the axes before this one, and all of the others
+	// Boxes of whole rows are read by fewer requests than single chunks.
+	for split < len(shape) && !fitsIn(g, width, split, most) {
+		split++
+	}
+	return func(yield func(selection.Box) bool) {
+		if slices.Contains(shape, 0) {
+			return
+		}
+		boxes, _ := checked.Product(count[:split]...)
+		index := make([]int64, len(count))
+		for k := range boxes {
+			indexOf(k, count[:split], 0, index[:split])
+			cell, _ := g.Chunk(index) // it is in the grid
+			length := slices.Clone(shape)
+			copy(length, cell.Logical[:split])
+			if !yield(boxOf(cell.Start, length)) {
+				return
+			}
+		}
+	}
+}
+
+// fitsIn reports whether boxes with one chunk along the first axes, and with all elements
+// along the others, have at most so many bytes.
+func fitsIn(g *grid.Grid, width int64, first int, most int64) bool {
+	n := width
+	for i, extent := range g.Shape() {
+		if axis := g.Axis(i); i < first {
+			extent = axis.Longest(grid.Interval{Stop: axis.Chunks()})
+		}
+		var ok bool
+		if n, ok = checked.Mul(n, extent); !ok || n > most {
+			return false
+		}
+	}
+	return true
+}
+
+// elementsIn appends the elements of a part of an array, in host byte order. Texts have
+// their lengths before them.
+func elementsIn(ctx context.Context, a *zarr.Array, sel selection.Box, dst []byte) ([]byte, error) {
+	if a.Type().Variable() {
+		b, err := zarr.Read[string](ctx, a, sel)
+		return appendTexts(dst, b.Data), err
+	}
+	n := int64(a.Type().Size())
+	for _, x := range sel {
+		n *= x[1] - x[0]
+	}
+	dst = slices.Grow(dst, int(n))[:len(dst)+int(n)]
+	return dst, a.ReadBytes(ctx, sel, dst[len(dst)-int(n):])
 }

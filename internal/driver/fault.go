@@ -123,6 +123,9 @@ func UnsentFault(r *http.Response) *Fault {
 // IsRefusal reports whether a request was refused for lack of permission, or was not sent
 // for lack of credentials.
 func IsRefusal(err error) bool {
+	if errors.As(err, new(*sourceError)) {
+		return false // another service has refused to be read
+	}
 	return errors.Is(err, fs.ErrPermission) || errors.As(err, new(*Unsent))
 }
 

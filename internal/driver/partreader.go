@@ -79,6 +79,9 @@ func (r *PartReader) look(ctx context.Context, parts []store.Part) (map[store.Ke
 			found[k], r.sizes[k] = infos[i], infos[i].Size
 		}
 	}
+	if err != nil {
+		err = &sourceError{err}
+	}
 	return found, err
 }
 
@@ -143,8 +146,17 @@ func (r *PartReader) read(ctx context.Context, parts []store.Part, dst []byte) (
 	err := atOnce(ctx, groups, func(ctx context.Context, g int) error {
 		return store.WriteParts(ctx, &room{dst[begin[g]:begin[g+1]]}, r.from, group(g))
 	})
+	if err != nil {
+		err = &sourceError{err}
+	}
 	return dst, err
 }
+
+// sourceError is the error of reading a part. It says nothing about the store that the
+// value is written to.
+type sourceError struct{ error }
+
+func (e *sourceError) Unwrap() error { return e.error }
 
 // room is a writer that fills a slice.
 type room struct{ left []byte }

@@ -4,7 +4,9 @@ package driver_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"testing"
@@ -134,5 +136,28 @@ func TestContinues(t *testing.T) {
 		if got := driver.Continues(c.second, c.first); got != c.want {
 			t.Errorf("case %d: %t, want %t", i, got, c.want)
 		}
+	}
+}
+
+// locked is a store whose values cannot be read any more.
+type locked struct{ store.Store }
+
+func (locked) Get(context.Context, store.Key, store.Request, []byte) ([]byte, store.Info, error) {
+	return nil, store.Info{}, fmt.Errorf("sending: %w", &driver.Unsent{Err: fs.ErrPermission})
+}
+
+// TestPartReaderRefused reads from a service that refuses. That is no refusal of the
+// service that the value is written to.
+func TestPartReaderRefused(t *testing.T) {
+	ctx, s, key := t.Context(), memstore.New(), store.MustKey("a")
+	if _, err := store.Write(ctx, s, store.Put(key, []byte("value")), store.Sync); err != nil {
+		t.Fatal(err)
+	}
+	r, err := driver.NewPartReader(ctx, locked{s}, []store.Part{{Key: key, Off: 1, N: 3}})
+	if err == nil {
+		_, err = r.AppendPiece(ctx, nil, 3)
+	}
+	if !errors.Is(err, fs.ErrPermission) || driver.IsRefusal(err) {
+		t.Errorf("%v, a refusal: %t", err, driver.IsRefusal(err))
 	}
 }
