@@ -243,6 +243,32 @@ func TestWriteKerchunkSparse(t *testing.T) {
 	}
 }
 
+// TestWriteKerchunkMissing has chunks that are not stored, and no attribute that names
+// their fill value. The references name it all the same.
+func TestWriteKerchunkMissing(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"g.zarr/zarr.json": `{"zarr_format":3,"node_type":"group"}`,
+		"g.zarr/a/zarr.json": `{"zarr_format":3,"node_type":"array","shape":[4],"data_type":"float32","chunk_grid":{"name":"regular","configuration":{"chunk_shape":[2]}},
+			"chunk_key_encoding":{"name":"default"},"fill_value":7,"codecs":[{"name":"bytes","configuration":{"endian":"little"}}],"dimension_names":["x"]}`,
+		"g.zarr/a/c/0": "abcdefgh",
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := alone(t, filepath.Join(dir, "r.json"), filepath.Join(dir, "g.zarr")).Kerchunk(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if array, _ := r.Find("a/.zarray"); !strings.Contains(string(array.Data), `"fill_value": 7.0`) {
+		t.Errorf("%s", array.Data)
+	}
+}
+
 // TestWriteKerchunkScalar has a grid mapping whose element is not stored. References have
 // it, so that it is no missing value.
 func TestWriteKerchunkScalar(t *testing.T) {
