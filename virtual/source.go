@@ -24,8 +24,8 @@ type Source struct {
 	Location string
 	// Size, Modified and Version identify what was scanned. Modified is in nanoseconds
 	// since 1970. Version is an ETag or the like, with the scheme of its store before it,
-	// as in "s3:…". Each is zero if it is not known, and is not compared then: a file of
-	// the time 0 is known by its size only.
+	// as in "s3:…". A field that is not known is zero and is not compared: a file of the
+	// time 0 is known by its size only.
 	Size     int64
 	Modified int64
 	Version  string

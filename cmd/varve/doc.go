@@ -9,11 +9,11 @@
 //
 // # How commands are written
 //
-// Every command is in a file named after it, with a constructor New… that newRoot calls.
-// Families of commands are packages below internal, such as growing and checking. This
-// package has the root, help, and commands that belong to no family, with constructors
-// new…Command. Commands only parse arguments and print results. What other programs could
-// use is in packages of the library.
+// Every command is in a file named after it. Families of commands are packages below
+// internal, such as growing and checking, and export a constructor for each command. This
+// package has the root, help, and commands that belong to no family. Commands only parse
+// arguments and print results. What other programs could use is in packages of the
+// library.
 //
 //   - RunE does the work. It returns errors as the library made them, and prints none.
 //     Its own errors come from package failure, which gives them their kind in JSON.

@@ -11,26 +11,13 @@ import (
 	"testing"
 
 	"varve.dev/zarr/cmd/varve/internal/place"
+	"varve.dev/zarr/internal/test/filetest"
 )
 
 // foreign copies files of package virtual into a folder, and returns it.
 func foreign(t *testing.T, pattern string) string {
 	t.Helper()
-	dir := t.TempDir()
-	names, err := filepath.Glob(filepath.Join("../../virtual/testdata", pattern))
-	if err != nil || len(names) == 0 {
-		t.Fatalf("%s: %v", pattern, err)
-	}
-	for _, name := range names {
-		b, err := os.ReadFile(name)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, filepath.Base(name)), b, 0o666)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
+	return filetest.Copied(t, "../../virtual/testdata/"+pattern)
 }
 
 // monthlyFiles makes data/2026-09.nc and two more in a folder. It must be called in the

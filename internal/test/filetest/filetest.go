@@ -6,6 +6,8 @@ package filetest
 
 import (
 	"io"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"varve.dev/zarr/internal/diskstore"
@@ -46,3 +48,23 @@ func On(fsys vfs.FS) Store { return diskstore.Open(fsys, false).(Store) }
 
 // Reader is [On] for a store that refuses writes.
 func Reader(fsys vfs.FS) Store { return diskstore.Open(fsys, true).(Store) }
+
+// Copied copies the files that match a pattern into a new folder, which it returns.
+func Copied(t testing.TB, pattern string) string {
+	t.Helper()
+	dir := t.TempDir()
+	names, err := filepath.Glob(pattern)
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%s: %v", pattern, err)
+	}
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, filepath.Base(name)), b, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}

@@ -5,7 +5,6 @@ package removing
 import (
 	"context"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,26 +17,6 @@ import (
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 )
-
-// sources copies files of other formats into a new folder, which it returns.
-func sources(t *testing.T, pattern string) string {
-	t.Helper()
-	dir := t.TempDir()
-	names, err := filepath.Glob(filepath.Join("../../../../virtual/testdata", pattern))
-	if err != nil || len(names) == 0 {
-		t.Fatalf("%s: %v", pattern, err)
-	}
-	for _, name := range names {
-		b, err := os.ReadFile(name)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, filepath.Base(name)), b, 0o666)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
 
 // virtualize runs the command.
 func virtualize(t *testing.T, args ...string) {
@@ -66,7 +45,7 @@ func (s *ahead) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 // of the store, but not by the one that a dry run goes by. Nothing is deleted that nobody
 // was asked about.
 func TestVacuumAsksFirst(t *testing.T) {
-	dir := sources(t, "epochs_days_*.nc")
+	dir := filetest.Copied(t, "../../../../virtual/testdata/epochs_days_*.nc")
 	at := func(name string) string { return filepath.Join(dir, name) }
 	virtualize(t, at("epochs_days_01.nc"), "--concat", "time", "-o", at("e.vz"))
 	virtualize(t, at("epochs_days_02.nc"), "--append", "-o", at("e.vz"))

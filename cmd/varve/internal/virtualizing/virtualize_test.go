@@ -11,29 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/internal/test/filetest"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
 )
-
-// sources copies files of other formats into a new folder, which it returns.
-func sources(t *testing.T, pattern string) string {
-	t.Helper()
-	dir := t.TempDir()
-	names, err := filepath.Glob(filepath.Join("../../../../virtual/testdata", pattern))
-	if err != nil || len(names) == 0 {
-		t.Fatalf("%s: %v", pattern, err)
-	}
-	for _, name := range names {
-		b, err := os.ReadFile(name)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, filepath.Base(name)), b, 0o666)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
 
 // runVirtualize runs the command.
 func runVirtualize(t *testing.T, args ...string) {
@@ -50,7 +31,7 @@ func runVirtualize(t *testing.T, args ...string) {
 // TestVirtualizeCopiesGone deletes copies of chunks before the manifest is stored. The
 // error does not say that there is another manifest, or another program.
 func TestVirtualizeCopiesGone(t *testing.T) {
-	dir := sources(t, "yearly_padded_0[12].nc")
+	dir := filetest.Copied(t, "../../../../virtual/testdata/yearly_padded_0[12].nc")
 	at := func(name string) string { return filepath.Join(dir, name) }
 	runVirtualize(t, at("yearly_padded_01.nc"), "--concat", "time", "-o", at("old.vz"))
 	for _, f := range []*virtualizeFlags{{out: at("new.vz"), concat: "time", copyPadded: true}, {out: at("old.vz"), copyPadded: true, more: true}} {
