@@ -240,10 +240,9 @@ func TestTakeOver(t *testing.T) {
 func TestTakenOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, m := newFake(1), memtest.New()
-		slow := true
+		var begun atomic.Bool // by the first worker, which is slow
 		f.before = func(ctx context.Context, _ Task) error {
-			if slow {
-				slow = false
+			if begun.CompareAndSwap(false, true) {
 				return lease.Sleep(ctx, 24*time.Hour)
 			}
 			return nil
