@@ -174,7 +174,7 @@ func TestResumedFilter(t *testing.T) {
 	defer filter.ShortRounds(2)()
 	for k, m := range changes {
 		t.Run(m.name, func(t *testing.T) {
-			most, first, step := int64(0), int64(0), int64(1)
+			most, first, step := int64(0), int64(0), fixture.Stride(3)
 			if k > 0 && !fixture.Long() {
 				first, step = int64(k), 14
 			}

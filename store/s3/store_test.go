@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/s3/s3test"
 	"varve.dev/zarr/store/storetest"
@@ -47,6 +48,9 @@ func TestGateway(t *testing.T) {
 // deleted, fails to delete a directory, and deletes on a condition in several steps. The
 // checks left out test that.
 func TestVersionedGateway(t *testing.T) {
+	if !fixture.Whole() {
+		t.Skip("CI tests it; without versions it is TestGateway")
+	}
 	service := s3test.Gateway(t, true)
 	conform(t, func(t *testing.T) store.Store { return service.Open(t, service.Versioned(t), "") }, nil,
 		"ConditionalBatch", "Delete", "ConditionalRaces")

@@ -15,9 +15,9 @@ import (
 // array.
 func TestCrashConditional(t *testing.T) {
 	fixture.Sequential(t)
-	points := interruptAll(t, crashCases, inMemory, 1)
+	points := interruptAll(t, crashCases, inMemory, stride)
 	t.Logf("%d points", points)
-	if points < 2600 {
+	if points < least(2600) {
 		t.Errorf("only %d points were tried", points)
 	}
 }

@@ -187,14 +187,14 @@ func (c *groupCase) check(t *testing.T, disk *vfs.Disk, consolidated, done, goOn
 func TestCrashTransaction(t *testing.T) {
 	fixture.Sequential(t)
 	points, images := 0, 0
-	for _, c := range groupCases {
+	for k, c := range groupCases {
 		for _, consolidated := range []bool{true, false} {
 			if len(c.rows) > 1 && !fixture.Long() {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s, consolidated %v", c.name, consolidated), func(t *testing.T) {
 				checked := outcomes{}
-				for n := int64(0); ; n++ {
+				for n := int64(k) % stride; ; n += stride {
 					disk := newDataset(t, consolidated)
 					stop, stopped := vfs.StopAt(n)
 					g, err := openDataset(context.Background(), vfs.Hook(disk, stop))
@@ -220,7 +220,7 @@ func TestCrashTransaction(t *testing.T) {
 		}
 	}
 	t.Logf("%d points, %d images", points, images)
-	if points < 750 || images < 6800 {
+	if points < least(750) || images < least(6800) {
 		t.Errorf("only %d points and %d images were tried", points, images)
 	}
 }
@@ -231,8 +231,8 @@ func TestCrashTransaction(t *testing.T) {
 func TestCrashTransactionReverted(t *testing.T) {
 	fixture.Sequential(t)
 	ctx := context.Background()
-	for _, path := range []string{"deep/mask", "time", "value"} {
-		for n := int64(0); ; n++ {
+	for k, path := range []string{"deep/mask", "time", "value"} {
+		for n := int64(k) % stride; ; n += stride {
 			disk := newDataset(t, true)
 			stop, stopped := vfs.StopAt(n)
 			g, err := openDataset(ctx, vfs.Hook(disk, stop))

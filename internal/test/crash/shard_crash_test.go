@@ -16,7 +16,7 @@ func TestCrashShards(t *testing.T) {
 	t.Logf("%d points, %d images", points, images)
 	morePoints, moreImages := crashAll(t, largeShardCases())
 	t.Logf("large shards: %d points, %d images", morePoints, moreImages)
-	if points < 1600 || images < fixture.LeastImages(19_000) || morePoints < 150 {
+	if points < least(1600) || images < least(fixture.LeastImages(19_000)) || morePoints < least(150) {
 		t.Errorf("only %d points and %d images were tried", points, images)
 	}
 }
@@ -30,7 +30,7 @@ func TestFaultsShards(t *testing.T) {
 	}
 	faults := faultAll(t, cases)
 	t.Logf("%d faults", faults)
-	if faults < 3000 {
+	if faults < least(3000) {
 		t.Errorf("only %d faults were tried", faults)
 	}
 }
@@ -38,9 +38,9 @@ func TestFaultsShards(t *testing.T) {
 // TestCrashConditionalShards is [TestCrashConditional] with sharded arrays.
 func TestCrashConditionalShards(t *testing.T) {
 	fixture.Sequential(t)
-	points := interruptAll(t, allShardCases(true), inMemory, 1)
+	points := interruptAll(t, allShardCases(true), inMemory, stride)
 	t.Logf("%d points", points)
-	if points < 2900 {
+	if points < least(2700) {
 		t.Errorf("only %d points were tried", points)
 	}
 }

@@ -42,7 +42,7 @@ func TestCrashV2(t *testing.T) {
 	fixture.Sequential(t)
 	points, images := crashAll(t, crashCasesV2)
 	t.Logf("%d points, %d images", points, images)
-	if points < 300 || images < fixture.LeastImages(3000) {
+	if points < least(300) || images < least(fixture.LeastImages(3000)) {
 		t.Errorf("only %d points and %d images were tried", points, images)
 	}
 }
@@ -50,9 +50,9 @@ func TestCrashV2(t *testing.T) {
 // TestCrashConditionalV2 is [TestCrashConditional] with arrays of format 2.
 func TestCrashConditionalV2(t *testing.T) {
 	fixture.Sequential(t)
-	points := interruptAll(t, crashCasesV2, inMemory, 1)
+	points := interruptAll(t, crashCasesV2, inMemory, stride)
 	t.Logf("%d points", points)
-	if points < 300 {
+	if points < least(300) {
 		t.Errorf("only %d points were tried", points)
 	}
 }
@@ -62,7 +62,7 @@ func TestFaultsV2(t *testing.T) {
 	fixture.Sequential(t)
 	faults := faultAll(t, crashCasesV2)
 	t.Logf("%d faults", faults)
-	if faults < 1000 {
+	if faults < least(1000) {
 		t.Errorf("only %d faults were tried", faults)
 	}
 }

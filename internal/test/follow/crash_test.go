@@ -166,8 +166,10 @@ func read(s store.Store) ([]float32, error) {
 // TestStopped stops a call before each of its operations on files, as a kill does.
 func TestStopped(t *testing.T) {
 	racing.Skip(t) // one goroutine, many times
+	stride, next := fixture.Stride(3), int64(0)
 	for name, change := range changes {
-		for n := int64(0); ; n++ {
+		next++
+		for n := next % stride; ; n += stride {
 			disk := vfs.NewDisk()
 			s := newStopping(t, change, fixture.FileStore(disk))
 			stop, stopped := vfs.StopAt(n)

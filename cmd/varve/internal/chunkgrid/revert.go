@@ -62,12 +62,11 @@ Other arrays stay. If one of them was rechunked since, revert that first.`,
 func revertGroup(cmd *cobra.Command, location string, g *zarr.Group, access *zarr.Options) error {
 	var arrays []*zarr.Array
 	var locations []string
-	err := node.EachArray(cmd, location, g.Unconsolidated(), access, func(at string, a *zarr.Array) error {
-		arrays, locations = append(arrays, a), append(locations, at)
-		return nil
-	})
-	if err != nil {
-		return err
+	for m, err := range node.Arrays(cmd, location, g, access, node.Filter{Deep: true}) {
+		if err != nil {
+			return err
+		}
+		arrays, locations = append(arrays, m.Array), append(locations, m.Location)
 	}
 	reverted, err := rechunk.RevertAll(cmd.Context(), arrays)
 	if err != nil {

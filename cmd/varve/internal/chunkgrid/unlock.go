@@ -206,28 +206,12 @@ func candidates(cmd *cobra.Command, location string, g *zarr.Group, axes []strin
 	p := progress.NewCount(cmd, "reading nodes", 0)
 	defer p.End()
 	var names []string
-	for m, err := range g.Members(cmd.Context(), true) {
-		if err == nil {
-			err = m.Err
-		}
+	for m, err := range node.Arrays(cmd, location, g, nil, node.Filter{Deep: true}) {
 		if err != nil {
 			return nil, err
 		}
 		p.Add(1)
-		if _, ok := m.Node.(*zarr.Array); !ok {
-			continue
-		}
-		other, err := node.IsOther(cmd, location, g, m.Path, true)
-		if err != nil {
-			return nil, err
-		}
-		if other {
-			continue
-		}
-		l := candidate{location: node.Clean(location) + "/" + m.Path, how: *how}
-		if l.array, err = g.At(m.Path).OpenArray(cmd.Context(), nil); err != nil {
-			return nil, err
-		}
+		l := candidate{location: m.Location, array: m.Array, how: *how}
 		if level, err := node.LevelText(cmd.Context(), l.location, l.array); level != "" || err != nil {
 			if err != nil {
 				return nil, failure.On(cmd.Name(), l.location, err)

@@ -25,6 +25,12 @@ import (
 	"varve.dev/zarr/internal/remedy"
 )
 
+// Length is the intended length of a dimension.
+type Length struct {
+	Name   string
+	Length int64
+}
+
 // CheckShape returns an error that names the array if it would differ in length, with the
 // given shape, from other arrays of its group along a shared dimension.
 func CheckShape(ctx context.Context, a *zarr.Array, shape []int64) error {

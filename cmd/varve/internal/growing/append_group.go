@@ -201,13 +201,11 @@ func ofSources(cmd *cobra.Command, location string, sources []string, axis strin
 	}
 	defer g.Close()
 	var inputs []*addition
-	for m, err := range g.Unconsolidated().Members(cmd.Context(), false) {
-		if err = cmp.Or(err, m.Err); err != nil {
+	for m, err := range node.Listed(cmd.Context(), location, g.Unconsolidated()) {
+		if err != nil {
 			return nil, nil, err
 		}
-		if a, is := m.Node.(*zarr.Array); is {
-			inputs, names = append(inputs, &addition{name: m.Path, array: a}), append(names, m.Path)
-		}
+		inputs, names = append(inputs, &addition{name: m.Name, array: m.Array}), append(names, m.Name)
 	}
 	name := growingDimension(inputs, axis)
 	for _, in := range inputs {

@@ -165,50 +165,26 @@ func resizeGroup(cmd *cobra.Command, location string, lengths []dimensions.Lengt
 }
 
 // withDimensions opens the arrays directly below a group that have any of the dimensions.
-// It fails if no array has one of them.
 func withDimensions(cmd *cobra.Command, g *zarr.Group, location string, lengths []dimensions.Length, opt *zarr.ResizeOptions) ([]*resized, error) {
-	var arrays []*resized
-	var known []string // the names of all dimensions
-	for m, err := range g.Unconsolidated().Members(cmd.Context(), false) {
-		if err == nil {
-			err = m.Err
-		}
-		if err != nil {
-			return nil, err
-		}
-		if _, is := m.Node.(*zarr.Array); !is {
-			continue
-		}
-		// A linked array is changed under its own name, or not at all.
-		other, err := node.IsOther(cmd, location, g, m.Path, false)
-		if err != nil {
-			return nil, err
-		}
-		if other {
-			continue
-		}
-		a, err := g.At(m.Path).OpenArray(cmd.Context(), nil)
-		if err != nil {
-			return nil, err
-		}
-		known = append(known, a.DimensionNames()...)
-		shape, has, err := reshape(a, lengths)
-		if err != nil {
-			return nil, failure.On(cmd.Name(), node.Clean(location)+"/"+m.Path, err)
-		}
-		if has > 0 {
-			if err := node.CheckOwn(cmd.Context(), node.Clean(location)+"/"+m.Path, a); err != nil {
-				return nil, failure.On(cmd.Name(), node.Clean(location)+"/"+m.Path, err)
-			}
-			r := &resized{m.Path, node.Clean(location) + "/" + m.Path, a, a.Shape(), shape, *opt}
-			r.opt.Expect = r.before // do not undo the growth of a concurrent writer
-			arrays = append(arrays, r)
-		}
-	}
+	which := node.Filter{}
 	for _, d := range lengths {
-		if !slices.ContainsFunc(arrays, func(r *resized) bool { return slices.Contains(r.array.DimensionNames(), d.Name) }) {
-			return nil, dimensions.Missing(d.Name, known)
+		which.Dimensions = append(which.Dimensions, d.Name)
+	}
+	var arrays []*resized
+	for m, err := range node.Arrays(cmd, location, g, nil, which) {
+		if err != nil {
+			return nil, err
 		}
+		shape, _, err := reshape(m.Array, lengths)
+		if err == nil {
+			err = node.CheckOwn(cmd.Context(), m.Location, m.Array)
+		}
+		if err != nil {
+			return nil, failure.On(cmd.Name(), m.Location, err)
+		}
+		r := &resized{m.Name, m.Location, m.Array, m.Array.Shape(), shape, *opt}
+		r.opt.Expect = r.before // do not undo the growth of a concurrent writer
+		arrays = append(arrays, r)
 	}
 	return arrays, nil
 }

@@ -285,13 +285,11 @@ func (f *stitchFlags) group(cmd *cobra.Command, location string, g *zarr.Group, 
 // arraysIn returns the arrays directly below a group.
 func arraysIn(cmd *cobra.Command, g *zarr.Group, location string) (map[string]*zarr.Array, error) {
 	arrays := map[string]*zarr.Array{}
-	for m, err := range g.Members(cmd.Context(), false) {
-		if err = errors.Join(err, m.Err); err != nil {
+	for m, err := range node.Listed(cmd.Context(), location, g) {
+		if err != nil {
 			return nil, err
 		}
-		if a, ok := m.Node.(*zarr.Array); ok {
-			arrays[m.Path] = a
-		}
+		arrays[m.Name] = m.Array
 	}
 	if len(arrays) == 0 {
 		return nil, failure.BadArgument("%s has no arrays", location)
@@ -330,7 +328,7 @@ func (f *stitchFlags) growing(arrays map[string]*zarr.Array, location string) (m
 		for _, a := range arrays {
 			known = append(known, a.DimensionNames()...)
 		}
-		return nil, dimensions.Missing(f.axis, known)
+		return nil, node.MissingDimension(f.axis, known)
 	}
 	return grown, nil
 }

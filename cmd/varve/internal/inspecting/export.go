@@ -4,7 +4,6 @@ package inspecting
 
 import (
 	"bufio"
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -131,20 +130,17 @@ func exportTable(cmd *cobra.Command, location, sel, file string, decoded bool) e
 	}
 	defer g.Close()
 	var columns []format.Column
-	for m, err := range g.Members(cmd.Context(), false) {
-		if err = cmp.Or(err, m.Err); err != nil {
+	for m, err := range node.Listed(cmd.Context(), location, g) {
+		if err != nil {
 			return err
 		}
-		a, is := m.Node.(*zarr.Array)
-		at := node.Clean(location) + "/" + m.Path
+		a, at := m.Array, m.Location
 		switch {
-		case !is:
-			continue
 		case a.Rank() == 0:
 			session.Note(cmd, at, "is left out: it is a single value")
 			continue
 		case a.Rank() > 1 || a.Type().Kind() == dtype.KindStruct:
-			return failure.On(cmd.Name(), location, failure.BadArgument("a group is a table if its arrays have one axis and no fields; %s has shape %v and type %s: export it by itself", m.Path, a.Shape(), a.Type()))
+			return failure.On(cmd.Name(), location, failure.BadArgument("a group is a table if its arrays have one axis and no fields; %s has shape %v and type %s: export it by itself", m.Name, a.Shape(), a.Type()))
 		}
 		src, err := source.New(cmd.Context(), a, sel, decoded)
 		if err == nil {
@@ -157,7 +153,7 @@ func exportTable(cmd *cobra.Command, location, sel, file string, decoded bool) e
 			source.TellUndecoded(cmd, at, src)
 			source.TellUnmet(cmd, at, src)
 		}
-		columns = append(columns, format.Column{Name: m.Path, Source: src})
+		columns = append(columns, format.Column{Name: m.Name, Source: src})
 	}
 	if err := isTable(columns); err != nil {
 		return failure.On(cmd.Name(), location, err)

@@ -13,9 +13,9 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/cmd/varve/internal/argument"
-	"varve.dev/zarr/cmd/varve/internal/dimensions"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/growth"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/rechunk"
@@ -175,7 +175,7 @@ func (m *merging) merge(cmd *cobra.Command, location string) error {
 func (m *merging) unconcerned(cmd *cobra.Command, goals []*goal, known []string, err error) error {
 	for _, g := range goals {
 		if g.axis != "" && !argument.IsNumber(g.axis) && !slices.Contains(known, g.axis) {
-			return dimensions.Missing(g.axis, known)
+			return node.MissingDimension(g.axis, known)
 		}
 		if g.unit == 0 || g.axis != "" {
 			continue

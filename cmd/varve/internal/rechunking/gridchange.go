@@ -161,29 +161,23 @@ func (r *Change) runGroup(
 ) error {
 	list := []*Rechunked{}
 	opt.Batch = rand.Text() // varve revert GROUP goes back for all of them
-	err := node.EachArray(cmd, location, g, access, func(at string, a *zarr.Array) error {
-		if level, err := node.LevelText(cmd.Context(), at, a); level != "" || err != nil {
-			if err == nil {
-				session.Remark(cmd, at, "it is "+level+", and is left as it is")
-			}
-			return err
-		}
-		want, err := request(at, a)
-		if err != nil || want == nil {
-			return err
-		}
-		done, err := r.rechunk(cmd, at, a, want, opt)
+	for m, err := range node.Arrays(cmd, location, g, access, node.Filter{Deep: true}) {
 		if err != nil {
 			return err
 		}
-		list = append(list, done)
-		if session.WantsJSON(cmd) {
-			return nil
+		done, err := r.rechunkMember(cmd, m, request, opt)
+		if err != nil {
+			return failure.On(cmd.Name(), m.Location, err)
 		}
-		return done.print(cmd)
-	})
-	if err != nil {
-		return err
+		if done == nil {
+			continue
+		}
+		list = append(list, done)
+		if !session.WantsJSON(cmd) {
+			if err := done.print(cmd); err != nil {
+				return err
+			}
+		}
 	}
 	if len(list) == 0 {
 		return failure.BadArgument("no array of the group is concerned")
@@ -195,6 +189,27 @@ func (r *Change) runGroup(
 		return session.PrintJSON(cmd, map[string]any{"path": location, "arrays": list})
 	}
 	return nil
+}
+
+// rechunkMember rechunks an array of a group. The result is nil if nothing is requested
+// of the array.
+func (r *Change) rechunkMember(
+	cmd *cobra.Command, m node.Member,
+	request func(location string, a *zarr.Array) (rechunk.Request, error), opt *rechunk.Options,
+) (*Rechunked, error) {
+	level, err := node.LevelText(cmd.Context(), m.Location, m.Array)
+	if err != nil {
+		return nil, err
+	}
+	if level != "" {
+		session.Remark(cmd, m.Location, "it is "+level+", and is left as it is")
+		return nil, nil
+	}
+	want, err := request(m.Location, m.Array)
+	if err != nil || want == nil {
+		return nil, err
+	}
+	return r.rechunk(cmd, m.Location, m.Array, want, opt)
 }
 
 // Rechunked is the result for one array, in the form of --json: that of a plan, whose

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -105,40 +104,15 @@ func (m *Moving) openGroup(cmd *cobra.Command, location string, g *zarr.Group, a
 	if argument.IsNumber(m.Axis) {
 		return nil, failure.BadUsage("%s is a group: give the name of a dimension, as in --axis time", phrase.Word(location))
 	}
-	var known []string
-	asked := false
-	for member, err := range g.Unconsolidated().Members(cmd.Context(), false) {
-		if err == nil {
-			err = member.Err
-		}
+	for member, err := range node.Arrays(cmd, location, g, access, node.Filter{Dimensions: []string{m.Axis}}) {
 		if err != nil {
 			return nil, err
 		}
-		found, is := member.Node.(*zarr.Array)
-		if !is {
-			continue
+		one := &Moved{Name: member.Name, Location: member.Location, Array: member.Array}
+		take := false
+		if one.Axis, err = argument.AxisOfArray(m.Axis, one.Array); err == nil {
+			take, err = pick(one)
 		}
-		names := found.DimensionNames()
-		known = append(known, names...)
-		if !slices.Contains(names, m.Axis) {
-			continue
-		}
-		// A linked array is changed under its own name, or not at all.
-		if other, err := node.IsOther(cmd, location, g, member.Path, false); other || err != nil {
-			if err != nil {
-				return nil, err
-			}
-			continue
-		}
-		one := &Moved{Name: member.Path, Location: node.Clean(location) + "/" + member.Path}
-		if one.Array, err = g.At(member.Path).OpenArray(cmd.Context(), access); err != nil {
-			return nil, err
-		}
-		if one.Axis, err = argument.AxisOfArray(m.Axis, one.Array); err != nil {
-			return nil, failure.On(cmd.Name(), one.Location, err)
-		}
-		asked = true
-		take, err := pick(one)
 		if err == nil && take {
 			err = node.CheckOwn(cmd.Context(), one.Location, one.Array)
 		}
@@ -148,9 +122,6 @@ func (m *Moving) openGroup(cmd *cobra.Command, location string, g *zarr.Group, a
 		if take {
 			list = append(list, one)
 		}
-	}
-	if !asked {
-		return nil, dimensions.Missing(m.Axis, known)
 	}
 	return list, nil
 }

@@ -104,10 +104,11 @@ func (v *vacuuming) run(cmd *cobra.Command, location string) error {
 	if a, is := n.(*zarr.Array); is {
 		list = append(list, &cleaned{location: location, array: a})
 	} else {
-		failed = node.EachArray(cmd, location, n.(*zarr.Group).Unconsolidated(), access, func(at string, a *zarr.Array) error {
-			list = append(list, &cleaned{location: at, array: a})
-			return nil
-		})
+		for m, err := range node.Arrays(cmd, location, n.(*zarr.Group), access, node.Filter{Deep: true}) {
+			if failed = err; err == nil {
+				list = append(list, &cleaned{location: m.Location, array: m.Array})
+			}
+		}
 		if failed != nil && len(list) == 0 {
 			return failed
 		}
