@@ -55,7 +55,7 @@ var layers = [][]string{
 	{"cf", "transfer", "check/diff"},
 	{"convert"},
 	{"virtual", "ragged", "pyramid", "check", "check/checksums"},
-	{"filter", "internal/job"},
+	{"filter", "internal/job", "serve"},
 	{"internal/layers"},
 }
 

@@ -30,17 +30,18 @@ func main() {
 	name := flag.String("run", "", "only mutants whose names match this regular expression")
 	parallel := flag.Int("parallel", 2, "mutants that are tested at one time")
 	limit := flag.Duration("timeout", 90*time.Second, "time for the tests of one mutant")
+	baseline := flag.Bool("baseline", true, "first run the tests without a mutant; false is for a tree whose tests have just passed")
 	verbose := flag.Bool("v", false, "also print killed mutants")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *name, *parallel, *limit, *verbose); err != nil {
+	if err := run(ctx, *name, *parallel, *limit, *baseline, *verbose); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, name string, parallel int, limit time.Duration, verbose bool) error {
+func run(ctx context.Context, name string, parallel int, limit time.Duration, baseline, verbose bool) error {
 	wanted, err := regexp.Compile(name)
 	if err != nil {
 		return err
@@ -61,8 +62,10 @@ func run(ctx context.Context, name string, parallel int, limit time.Duration, ve
 			chosen = append(chosen, m)
 		}
 	}
-	if err := b.baseline(ctx, chosen, parallel); err != nil {
-		return err
+	if baseline {
+		if err := b.baseline(ctx, chosen, parallel); err != nil {
+			return err
+		}
 	}
 	begin, bad, hanging := time.Now(), 0, 0
 	each(parallel, chosen, func(m *mutant) string { return b.judge(ctx, m) }, func(m *mutant, verdict string) {

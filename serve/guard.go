@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// guard decides which requests are answered.
+type guard struct {
+	hosts, origins []string
+	token          []byte // nil if none is needed
+	cookie         string // what the cookie has in place of the token
+}
+
+func newGuard(opt *Options) (guard, error) {
+	g := guard{}
+	for _, host := range opt.Hosts {
+		g.hosts = append(g.hosts, strings.ToLower(host))
+	}
+	for _, origin := range opt.Origins {
+		u, err := url.Parse(origin)
+		if origin != anything && (err != nil || u.Scheme == "" || u.Host == "" || u.Path != "" || u.RawQuery != "") {
+			return g, fmt.Errorf("%q is no origin: give scheme and host, such as https://example.org, or *", origin)
+		}
+		g.origins = append(g.origins, strings.ToLower(origin))
+	}
+	if opt.Token != "" {
+		g.token = []byte(opt.Token)
+		// The token may have bytes that a cookie cannot have.
+		sum := sha256.Sum256([]byte("cookie:" + opt.Token))
+		g.cookie = base64.RawURLEncoding.EncodeToString(sum[:])
+	}
+	return g, nil
+}
+
+// anything permits every host or origin.
+const anything = "*"
+
+// admits reports whether a request is to be routed. Otherwise it has answered it.
+func (g *guard) admits(w http.ResponseWriter, r *http.Request) bool {
+	if !g.permitsHost(r.Host) {
+		refuse(w, http.StatusMisdirectedRequest, "this server does not have the name that the request has: permit the host")
+		return false
+	}
+	origin := r.Header.Get("Origin")
+	// The answer depends on these for every request, also for those without an origin.
+	w.Header().Add("Vary", "Origin")
+	foreign := origin != "" && !isSame(origin, r)
+	if foreign && !g.permitsOrigin(origin) {
+		refuse(w, http.StatusForbidden, "pages of this origin may not read: permit the origin")
+		return false
+	}
+	if foreign {
+		g.permit(w, origin)
+	}
+	if r.Method == http.MethodOptions {
+		g.preflight(w, r, foreign)
+		return false
+	}
+	return g.admitsToken(w, r, foreign)
+}
+
+// permitsHost reports whether a request may name a host.
+func (g *guard) permitsHost(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	if a, err := netip.ParseAddr(host); err == nil && a.IsLoopback() {
+		return true
+	}
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || slices.Contains(g.hosts, anything) || slices.Contains(g.hosts, host)
+}
+
+// isSame reports whether an origin is that of the server itself.
+func isSame(origin string, r *http.Request) bool {
+	scheme := "http://"
+	if r.TLS != nil {
+		scheme = "https://"
+	}
+	return strings.EqualFold(origin, scheme+r.Host)
+}
+
+func (g *guard) permitsOrigin(origin string) bool {
+	return slices.Contains(g.origins, anything) || slices.Contains(g.origins, strings.ToLower(origin))
+}
+
+// permit lets a page of another origin read the answer, without cookies (the protocol is
+// CORS, in the Fetch standard).
+func (g *guard) permit(w http.ResponseWriter, origin string) {
+	if slices.Contains(g.origins, anything) {
+		origin = anything
+	}
+	w.Header().Set("Access-Control-Allow-Origin", origin)
+	w.Header().Set("Access-Control-Expose-Headers", "Accept-Ranges, Content-Range, ETag, Last-Modified")
+}
+
+// preflight answers what a browser asks before a page may send a request.
+func (g *guard) preflight(w http.ResponseWriter, r *http.Request, foreign bool) {
+	h := w.Header()
+	h.Set("Allow", "GET, HEAD, OPTIONS")
+	if foreign && r.Header.Get("Access-Control-Request-Method") != "" {
+		h.Add("Vary", "Access-Control-Request-Method, Access-Control-Request-Headers, Access-Control-Request-Private-Network")
+		h.Set("Access-Control-Allow-Methods", "GET, HEAD")
+		h.Set("Access-Control-Allow-Headers", "Authorization, If-Match, If-Modified-Since, If-None-Match, If-Range, If-Unmodified-Since, Range")
+		h.Set("Access-Control-Max-Age", "600")
+		// A public page asks whether it may read from this machine.
+		if r.Header.Get("Access-Control-Request-Private-Network") == "true" {
+			h.Set("Access-Control-Allow-Private-Network", "true")
+		}
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// admitsToken reports whether a request has the token, if one is needed.
+func (g *guard) admitsToken(w http.ResponseWriter, r *http.Request, foreign bool) bool {
+	if g.token == nil {
+		return true
+	}
+	w.Header().Add("Vary", "Authorization, Cookie")
+	if given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && isEqual(given, string(g.token)) {
+		return true
+	}
+	// A cookie comes with each request of the browser, whichever page has sent it.
+	if c, err := r.Cookie(cookieName(r)); err == nil && !foreign && isEqual(c.Value, g.cookie) {
+		return true
+	}
+	if query := r.URL.Query(); !foreign && isEqual(query.Get("token"), string(g.token)) {
+		query.Del("token")
+		there := url.URL{Path: r.URL.Path, RawQuery: query.Encode()}
+		http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: g.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil})
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("Location", local(there))
+		w.WriteHeader(http.StatusSeeOther)
+		return false
+	}
+	w.Header().Set("WWW-Authenticate", `Bearer realm="varve"`)
+	refuse(w, http.StatusUnauthorized, "the request needs the token of this server")
+	return false
+}
+
+// isEqual compares secrets in constant time.
+func isEqual(given, want string) bool {
+	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want))
+	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
+}
+
+// cookieName returns the name of the cookie: cookies do not distinguish the ports of a
+// host.
+func cookieName(r *http.Request) string {
+	_, port, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		return "varve"
+	}
+	return "varve-" + port
+}
+
+// local returns an address on this server. A path that begins with two slashes would name
+// another host.
+func local(u url.URL) string {
+	u.Path = "/" + strings.TrimLeft(u.Path, "/")
+	return u.String()
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"varve.dev/zarr/store"
+)
+
+// redirectToDirectory leads to the address with a slash at its end, which links of a
+// listing are relative to.
+func redirectToDirectory(w http.ResponseWriter, r *http.Request) {
+	there := url.URL{Path: r.URL.Path + "/", RawQuery: r.URL.RawQuery}
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Location", local(there))
+	w.WriteHeader(http.StatusMovedPermanently)
+}
+
+// listNodes answers with the names of all nodes.
+func (h *Handler) listNodes(w http.ResponseWriter) {
+	page := newPage(w)
+	for _, name := range slices.Sorted(maps.Keys(h.nodes)) {
+		page.link(name + "/")
+	}
+	page.end()
+}
+
+// list answers with the names in a directory of the node.
+func (s *served) list(w http.ResponseWriter, r *http.Request, path string) error {
+	dir, err := s.root, error(nil)
+	if path != "" {
+		dir, err = s.root.Join(path)
+	}
+	if err != nil {
+		refuse(w, http.StatusBadRequest, "the path is no legal key")
+		return nil
+	}
+	if path != "" && !s.contains(path) {
+		return answer(w, notThere)
+	}
+	var page *page
+	for e, err := range store.List(r.Context(), s.store, dir, store.Flat) {
+		switch {
+		case errors.Is(err, store.ErrUnusable):
+			continue // names that no key can have
+		case errors.Is(err, store.ErrUnsupported):
+			refuse(w, http.StatusNotFound, "the store cannot list: ask for keys, or open consolidated metadata")
+			return nil
+		case err != nil && page == nil:
+			return answer(w, err)
+		case err != nil:
+			panic(http.ErrAbortHandler) // half a list would be a wrong one
+		case isHidden(e.Name):
+			continue
+		}
+		if page == nil {
+			page = newPage(w)
+		}
+		name := e.Name
+		if e.Dir {
+			name += "/"
+		}
+		page.link(name)
+	}
+	if page == nil {
+		return answer(w, notThere)
+	}
+	page.end()
+	return nil
+}
+
+// isDirectory reports whether the node has values below a path.
+func (s *served) isDirectory(r *http.Request, path string) bool {
+	dir, err := s.root.Join(path)
+	if err != nil || !s.contains(path) {
+		return false
+	}
+	for _, err := range store.List(r.Context(), s.store, dir, store.Flat) {
+		return err == nil
+	}
+	return false
+}
+
+// page is a list of links in HTML, as web servers list directories. The HTTP file system
+// of fsspec reads it.
+type page struct{ w *bufio.Writer }
+
+func newPage(w http.ResponseWriter) *page {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'")
+	w.Header().Set("Cache-Control", "no-store")
+	p := &page{bufio.NewWriter(w)}
+	_, _ = io.WriteString(p.w, "<!DOCTYPE html>\n<title>Zarr</title>\n<ul>\n")
+	return p
+}
+
+// link adds a name of the directory.
+func (p *page) link(name string) {
+	to := url.URL{Path: "./" + name}
+	fmt.Fprintf(p.w, "<li><a href=\"%s\">%s</a>\n", html.EscapeString(to.EscapedPath()[2:]), html.EscapeString(name))
+}
+
+func (p *page) end() {
+	_, _ = io.WriteString(p.w, "</ul>\n")
+	_ = p.w.Flush() // the client may have gone
+}

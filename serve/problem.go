@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net/http"
+
+	"varve.dev/zarr"
+)
+
+// problem is the body of an answer that is no success (RFC 9457).
+type problem struct {
+	Title  string    `json:"title"`
+	Status int       `json:"status"`
+	Detail string    `json:"detail,omitempty"`
+	Kind   zarr.Kind `json:"kind,omitempty"`
+}
+
+// refuse answers a request that cannot be served.
+func refuse(w http.ResponseWriter, status int, detail string) {
+	problem{Status: status, Detail: detail}.write(w)
+}
+
+// fail answers a request whose key cannot be read. The text of the error may name files
+// and accounts, so only its kind is told.
+func fail(w http.ResponseWriter, err error) {
+	p := problem{Status: statusOf(err), Kind: zarr.KindOf(err)}
+	if p.Status >= http.StatusInternalServerError {
+		p.Detail = "the log of the server says why"
+	}
+	p.write(w)
+}
+
+// statusOf returns the status for an error of a store. Only a key without a value is
+// [http.StatusNotFound], because readers take that for the fill value.
+func statusOf(err error) int {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return http.StatusNotFound
+	case errors.Is(err, fs.ErrPermission):
+		return http.StatusForbidden
+	case errors.Is(err, zarr.ErrConflict), errors.Is(err, zarr.ErrSourceChanged):
+		return http.StatusServiceUnavailable // changed during the request
+	case errors.Is(err, context.DeadlineExceeded):
+		return http.StatusGatewayTimeout
+	}
+	return http.StatusInternalServerError
+}
+
+func (p problem) write(w http.ResponseWriter) {
+	p.Title = cmp.Or(p.Title, http.StatusText(p.Status))
+	body, _ := json.Marshal(p) // it has only text and numbers
+	h := w.Header()
+	h.Del("ETag")
+	h.Del("Last-Modified")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(append(body, '\n')) // the client may have gone
+}

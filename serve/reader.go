@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+
+	"varve.dev/zarr/store"
+)
+
+// reader reads an object in pieces, for [http.ServeContent].
+type reader struct {
+	ctx    context.Context
+	object store.Object
+	size   int64
+	last   int64 // the end of what the request asks for
+	at     int64
+	piece  *[]byte // a pooled buffer, or nil
+	start  int64   // of piece in the object
+	err    error
+}
+
+// pieceSize is the number of bytes that are read from the store at once.
+const pieceSize = 1 << 20
+
+var pieces = sync.Pool{New: func() any {
+	b := make([]byte, 0, pieceSize)
+	return &b
+}}
+
+// free gives the buffer back.
+func (r *reader) free() {
+	if r.piece != nil {
+		pieces.Put(r.piece)
+		r.piece = nil
+	}
+}
+
+// begin reads the first piece of a range. A Range that is not understood is no error.
+func (r *reader) begin(header string) error {
+	first, ok := firstOf(header, r.size)
+	if !ok || first >= r.size {
+		return nil
+	}
+	return r.load(first)
+}
+
+// load reads the piece that begins at an offset.
+func (r *reader) load(at int64) error {
+	if r.piece == nil {
+		r.piece = pieces.Get().(*[]byte)
+	}
+	end := r.last
+	if at >= end {
+		end = r.size // of a range that lastOf did not see
+	}
+	n := min(pieceSize, end-at)
+	data, err := r.object.Read(r.ctx, store.Request{Range: store.Span(at, n), Limit: n}, (*r.piece)[:0])
+	if err != nil {
+		*r.piece = (*r.piece)[:0]
+		return err
+	}
+	*r.piece, r.start = data, at
+	return nil
+}
+
+// Read implements [io.Reader].
+func (r *reader) Read(p []byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	if r.at >= r.size {
+		return 0, io.EOF
+	}
+	if r.piece == nil || r.at < r.start || r.at >= r.start+int64(len(*r.piece)) {
+		if r.err = r.load(r.at); r.err == nil && len(*r.piece) == 0 {
+			r.err = io.ErrUnexpectedEOF
+		}
+		if r.err != nil {
+			return 0, r.err
+		}
+	}
+	n := copy(p, (*r.piece)[r.at-r.start:])
+	r.at += int64(n)
+	return n, nil
+}
+
+// Seek implements [io.Seeker].
+func (r *reader) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += r.at
+	case io.SeekEnd:
+		offset += r.size
+	}
+	if offset < 0 {
+		return 0, errors.New("a place before the value")
+	}
+	r.at = offset
+	return offset, nil
+}
+
+// firstOf returns where the first range of a header begins: 0 without a header. The
+// header is only looked at for what to read next; [http.ServeContent] interprets it.
+func firstOf(header string, size int64) (int64, bool) {
+	if header == "" {
+		return 0, true
+	}
+	first, last, ok := cutRange(header)
+	if !ok {
+		return 0, false
+	}
+	if first == "" {
+		n, err := strconv.ParseInt(last, 10, 64)
+		return max(size-n, 0), err == nil && n >= 0
+	}
+	n, err := strconv.ParseInt(first, 10, 64)
+	return n, err == nil && n >= 0
+}
+
+// lastOf returns the end of a request for a single range, and otherwise the size.
+func lastOf(header string, size int64) int64 {
+	first, last, ok := cutRange(header)
+	if !ok || first == "" || last == "" || strings.Contains(header, ",") {
+		return size
+	}
+	n, err := strconv.ParseInt(last, 10, 64)
+	if err != nil || n < 0 || n >= size {
+		return size
+	}
+	return n + 1
+}
+
+// cutRange returns the two numbers of the first range of a header.
+func cutRange(header string) (first, last string, ok bool) {
+	list, ok := strings.CutPrefix(header, "bytes=")
+	one, _, _ := strings.Cut(list, ",")
+	first, last, cut := strings.Cut(strings.TrimSpace(one), "-")
+	return strings.TrimSpace(first), strings.TrimSpace(last), ok && cut
+}

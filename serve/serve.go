@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package serve publishes Zarr nodes over HTTP, for reading.
+//
+// A [Handler] serves the keys of each node as they are stored, at /NAME/KEY: with ranges,
+// validators and listings, so that every program that reads Zarr over HTTP can open
+// http://ADDRESS/NAME. It answers GET, HEAD, and the questions that browsers ask before
+// another page may read (OPTIONS).
+//
+// # What is not served
+//
+// Only the nodes that are named are served, and what lies below them in their store.
+// Never served are Varve's own files (names that begin with __varve and temporary names),
+// names that begin with a period, except for the documents of format 2, and the manifests
+// of virtual nodes, which have the locations of files. A symbolic link that leads out of
+// the node is not followed.
+//
+// # Who may ask
+//
+// A web page can send requests to this machine from the browser of a user. So a request
+// must name a host of [Options.Hosts], which a page cannot do that has pointed a name of
+// its own at this address, and a request of another page must come from one of
+// [Options.Origins]. With [Options.Token], requests must have the token.
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"varve.dev/zarr"
+)
+
+// Node is a node that is served.
+type Node struct {
+	// Name is the first part of its addresses. It is a name that a node may have.
+	Name string
+	// Location is where the node is. Its options apply to what is read. The caller closes
+	// the store after the last request.
+	Location *zarr.Location
+}
+
+// Options are the options of a [Handler]. The zero value serves programs on this machine.
+type Options struct {
+	// Hosts are the host names, without ports, that requests may name besides localhost
+	// and the loopback addresses. "*" permits every name.
+	Hosts []string
+	// Origins are the origins of other web pages that may read, such as
+	// "https://example.org". "*" permits every page.
+	Origins []string
+	// Token, if not empty, must come with each request, in the header "Authorization:
+	// Bearer TOKEN" or in a cookie. An address with the query ?token=TOKEN sets the
+	// cookie and leads to the address without the query. Requests of other pages need
+	// the header.
+	Token string
+	// Log, if not nil, receives a record for each request that was answered, and the
+	// errors of stores. Answers do not have the texts of these errors, because they may
+	// name files.
+	Log *slog.Logger
+}
+
+// Handler serves nodes. It is safe for concurrent use.
+type Handler struct {
+	nodes map[string]*served
+	guard guard
+	log   *slog.Logger
+}
+
+// New returns a handler for nodes with different names.
+func New(nodes []Node, opt *Options) (*Handler, error) {
+	if opt == nil {
+		opt = new(Options)
+	}
+	guard, err := newGuard(opt)
+	if err != nil {
+		return nil, err
+	}
+	h := &Handler{nodes: map[string]*served{}, guard: guard, log: opt.Log}
+	if h.log == nil {
+		h.log = slog.New(slog.DiscardHandler)
+	}
+	for _, n := range nodes {
+		if err := checkName(n.Name); err != nil {
+			return nil, err
+		}
+		if h.nodes[n.Name] != nil {
+			return nil, fmt.Errorf("two nodes would have the address /%s: give one another name", n.Name)
+		}
+		if h.nodes[n.Name], err = newServed(n); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// checkName returns an error for a name that cannot begin an address.
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return errors.New("a node needs a name, which begins its addresses")
+	case strings.HasPrefix(name, "@"):
+		return fmt.Errorf("the name %q begins with @, as the addresses of the server itself do: give another name", name)
+	case isHidden(name) || strings.ContainsAny(name, "/\\\x00"):
+		return fmt.Errorf("%q cannot be the name of a node that is served: give another name", name)
+	}
+	return nil
+}
+
+// ServeHTTP implements [http.Handler].
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	begun, counted := time.Now(), &counter{ResponseWriter: w, status: http.StatusOK}
+	defer func() {
+		h.log.Info("request", "method", r.Method, "path", r.URL.Path, "status", counted.status, "bytes", counted.bytes, "duration", time.Since(begun), "remote", r.RemoteAddr)
+	}()
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Referrer-Policy", "no-referrer")
+	if !h.guard.admits(counted, r) {
+		return
+	}
+	h.route(counted, r)
+}
+
+// route answers a request that is permitted.
+func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD, OPTIONS")
+		refuse(w, http.StatusMethodNotAllowed, "nodes are served for reading")
+		return
+	}
+	// A slash in a name of a key would be another key.
+	if strings.Contains(strings.ToLower(r.URL.EscapedPath()), "%2f") {
+		refuse(w, http.StatusBadRequest, "the path has an escaped slash")
+		return
+	}
+	name, rest, below := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if name == "" && !below {
+		h.listNodes(w)
+		return
+	}
+	n := h.nodes[name]
+	if n == nil {
+		refuse(w, http.StatusNotFound, "no node of this name is served")
+		return
+	}
+	if !below {
+		redirectToDirectory(w, r)
+		return
+	}
+	if err := n.serve(w, r, rest); err != nil {
+		h.log.Error("reading", "path", r.URL.Path, "error", err)
+	}
+}
+
+// counter counts what is answered.
+type counter struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (c *counter) WriteHeader(status int) {
+	c.status = status
+	c.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements [http.ResponseWriter].
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(p)
+	c.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap is for [http.ResponseController].
+func (c *counter) Unwrap() http.ResponseWriter { return c.ResponseWriter }

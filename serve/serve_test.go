@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serve_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/serve"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/memstore"
+)
+
+// request sends a request to a handler. Headers are pairs of a name and a value.
+func request(t *testing.T, h http.Handler, method, path string, headers ...string) *http.Response {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, "http://localhost:8000"+path, nil)
+	for i := 0; i+1 < len(headers); i += 2 {
+		if headers[i] == "Host" {
+			r.Host = headers[i+1]
+		} else {
+			r.Header.Add(headers[i], headers[i+1])
+		}
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result()
+}
+
+// body returns the body of an answer.
+func body(t *testing.T, r *http.Response) string {
+	t.Helper()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// handler returns a handler for one node with the name n.
+func handler(t *testing.T, l *zarr.Location, opt *serve.Options) *serve.Handler {
+	t.Helper()
+	h, err := serve.New([]serve.Node{{Name: "n", Location: l}}, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// folder returns a folder with a group g and arrays g/a and other, and their location.
+func folder(t *testing.T) (dir string, g *zarr.Location) {
+	t.Helper()
+	dir = t.TempDir()
+	s, err := filestore.Open(dir, &filestore.Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close(s) })
+	for _, path := range []string{"", "g"} {
+		if _, err := zarr.At(s, path).CreateGroup(t.Context(), nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{"g/a", "other"} {
+		spec := zarr.Spec{Shape: []int64{5, 4}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(2, 3), grid.Every(4)}, DimensionNames: []string{"t", "x"}}
+		a, err := zarr.At(s, path).CreateArray(t.Context(), spec, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := make([]int32, 20)
+		for i := range data {
+			data[i] = int32(i + 1)
+		}
+		if err := zarr.Write(t.Context(), a, nil, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir, zarr.At(s, "g")
+}
+
+// TestKeys compares every key with what is stored.
+func TestKeys(t *testing.T) {
+	dir, g := folder(t)
+	h, n := handler(t, g, nil), 0
+	err := filepath.WalkDir(filepath.Join(dir, "g"), func(name string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		want, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(filepath.Join(dir, "g"), name)
+		is := request(t, h, "GET", "/n/"+filepath.ToSlash(rel))
+		if strings.Contains(rel, "__varve") {
+			if is.StatusCode != http.StatusNotFound {
+				t.Errorf("%s: status %d", rel, is.StatusCode)
+			}
+			return nil
+		}
+		n++
+		kind := "application/octet-stream"
+		if e.Name() == "zarr.json" {
+			kind = "application/json"
+		}
+		if got := body(t, is); is.StatusCode != 200 || got != string(want) || is.Header.Get("Content-Type") != kind {
+			t.Errorf("%s: status %d, %q of type %s, want %q", rel, is.StatusCode, got, is.Header.Get("Content-Type"), want)
+		}
+		if is := request(t, h, "HEAD", "/n/"+filepath.ToSlash(rel)); is.ContentLength != int64(len(want)) || body(t, is) != "" {
+			t.Errorf("HEAD %s: %d bytes", rel, is.ContentLength)
+		}
+		return nil
+	})
+	if err != nil || n != 4 {
+		t.Errorf("%d keys, %v", n, err)
+	}
+}
+
+// TestOpened opens a served node over HTTP.
+func TestOpened(t *testing.T) {
+	_, g := folder(t)
+	s := httptest.NewServer(handler(t, g, nil))
+	defer s.Close()
+	a, err := zarr.OpenArray(t.Context(), s.URL+"/n/a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	got, err := zarr.Read[int32](t.Context(), a, nil)
+	if err != nil || len(got.Data) != 20 || got.Data[19] != 20 {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// TestRanges asks for parts of a value.
+func TestRanges(t *testing.T) {
+	s := memstore.New()
+	value := make([]byte, 3<<20+5)
+	for i := range value {
+		value[i] = byte(i * i / 7)
+	}
+	put(t, s, "n/v", value)
+	put(t, s, "n/empty", nil)
+	h, size := handler(t, zarr.At(s, "n"), nil), len(value)
+	for header, want := range map[string]struct{ status, from, to int }{
+		"":                      {200, 0, size},
+		"bytes=0-0":             {206, 0, 1},
+		"bytes=5-9":             {206, 5, 10},
+		"bytes=-7":              {206, size - 7, size},
+		"bytes=-99999999":       {206, 0, size},
+		"bytes=1048570-":        {206, 1048570, size},
+		"bytes=1048575-1048577": {206, 1048575, 1048578},
+		"bytes=9-99999999":      {206, 9, size},
+		"bytes=99999999-":       {416, 0, 0},
+		"bytes=9-5":             {416, 0, 0},
+		"bytes=-0":              {416, 0, 0},
+		"bytes=x-":              {416, 0, 0},
+		"lines=1-2":             {416, 0, 0},
+	} {
+		is := request(t, h, "GET", "/n/v", "Range", header)
+		got := body(t, is)
+		if is.StatusCode != want.status {
+			t.Errorf("%s: status %d, want %d", header, is.StatusCode, want.status)
+		} else if want.status < 300 && got != string(value[want.from:want.to]) {
+			t.Errorf("%s: %d bytes that are not %d to %d", header, len(got), want.from, want.to)
+		}
+		if want.status == 206 && is.Header.Get("Content-Range") != fmt.Sprintf("bytes %d-%d/%d", want.from, want.to-1, size) {
+			t.Errorf("%s: %s", header, is.Header.Get("Content-Range"))
+		}
+	}
+	is := request(t, h, "GET", "/n/v", "Range", "bytes=0-1,2097150-2097153")
+	if got := body(t, is); is.StatusCode != 206 || !strings.HasPrefix(is.Header.Get("Content-Type"), "multipart/byteranges") || !strings.Contains(got, string(value[2097150:2097154])) {
+		t.Errorf("two ranges: status %d, %s", is.StatusCode, is.Header.Get("Content-Type"))
+	}
+	many := "bytes=0-1" + strings.Repeat(",3-9", 40)
+	if is := request(t, h, "GET", "/n/v", "Range", many); is.StatusCode != 200 || is.ContentLength != int64(size) {
+		t.Errorf("many ranges: status %d, %d bytes", is.StatusCode, is.ContentLength)
+	}
+	if is := request(t, h, "HEAD", "/n/v", "Range", "bytes=0-1"); is.StatusCode != 200 || is.ContentLength != int64(size) {
+		t.Errorf("HEAD of a range: status %d, %d bytes", is.StatusCode, is.ContentLength)
+	}
+	if is := request(t, h, "GET", "/n/empty"); is.StatusCode != 200 || body(t, is) != "" {
+		t.Errorf("an empty value: status %d", is.StatusCode)
+	}
+}
+
+func put(t *testing.T, s store.Store, key string, value []byte) {
+	t.Helper()
+	k, err := store.ParseKey(key)
+	if err == nil {
+		_, err = store.Write(t.Context(), s, store.Put(k, value), store.Flush)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestConditions asks whether a value is the one that the client has.
+func TestConditions(t *testing.T) {
+	s := memstore.New()
+	put(t, s, "n/v", []byte("abcdef"))
+	h := handler(t, zarr.At(s, "n"), nil)
+	first := request(t, h, "GET", "/n/v")
+	tag := first.Header.Get("ETag")
+	if len(tag) < 20 || strings.HasPrefix(tag, "W/") || !strings.Contains(first.Header.Get("Cache-Control"), "no-cache") {
+		t.Fatalf("ETag %q, Cache-Control %q", tag, first.Header.Get("Cache-Control"))
+	}
+	check := func(want int, headers ...string) {
+		t.Helper()
+		if is := request(t, h, "GET", "/n/v", headers...); is.StatusCode != want {
+			t.Errorf("%q: status %d, want %d", headers, is.StatusCode, want)
+		}
+	}
+	check(304, "If-None-Match", tag)
+	check(304, "If-None-Match", `"x", `+tag)
+	check(304, "If-None-Match", "*")
+	check(304, "If-None-Match", "W/"+tag)
+	check(200, "If-Match", tag)
+	check(412, "If-Match", `"x"`)
+	check(412, "If-Match", "W/"+tag)
+	check(206, "If-Range", tag, "Range", "bytes=1-2")
+	check(200, "If-Range", `"x"`, "Range", "bytes=1-2")
+	put(t, s, "n/v", []byte("abcdeg"))
+	check(200, "If-None-Match", tag)
+	check(412, "If-Match", tag)
+	check(200, "If-Range", tag, "Range", "bytes=1-2")
+}
+
+// TestHidden asks for what is not served.
+func TestHidden(t *testing.T) {
+	dir, g := folder(t)
+	write := func(name string) {
+		name = filepath.Join(dir, "g", name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o777), os.WriteFile(name, []byte("secret"), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"__varve/x", "a/__varve/grids/1", "__varve.lock", "__varve.publish", "__tmp-0123", ".env", ".git/config", "v.vz/manifest.json", ".zattrs"} {
+		write(name)
+	}
+	if err := errors.Join(
+		os.Symlink(filepath.Join(dir, "other"), filepath.Join(dir, "g", "link")),
+		os.Symlink(filepath.Join(dir, "other", "zarr.json"), filepath.Join(dir, "g", "file")),
+		os.Symlink("/etc", filepath.Join(dir, "g", "etc")),
+		os.Symlink("a", filepath.Join(dir, "g", "alias")),
+	); err != nil {
+		t.Skip(err)
+	}
+	h := handler(t, g, nil)
+	for _, path := range []string{
+		"/n/__varve/x", "/n/a/__varve/grids/1", "/n/__varve.lock", "/n/__varve.publish", "/n/__tmp-0123", "/n/.env", "/n/.git/config", "/n/v.vz/manifest.json",
+		"/n/link/zarr.json", "/n/file", "/n/etc/passwd", "/n/etc/", "/n/link/", "/n/__varve/", "/n/../other/zarr.json", "/n/a/../../other/zarr.json",
+		"/n/%2e%2e/other/zarr.json", "/n/a/%2E%2E/%2e%2e/other/zarr.json", "/n//zarr.json", "/n/./zarr.json", "/other/zarr.json", "/n/a/c/9/9", "/@health",
+	} {
+		if is := request(t, h, "GET", path); is.StatusCode != 404 && is.StatusCode != 400 || strings.Contains(body(t, is), "secret") {
+			t.Errorf("%s: status %d", path, is.StatusCode)
+		}
+	}
+	for _, path := range []string{"/n/.zattrs", "/n/alias/zarr.json", "/n/zarr.json"} {
+		if is := request(t, h, "GET", path); is.StatusCode != 200 {
+			t.Errorf("%s: status %d", path, is.StatusCode)
+		}
+	}
+	if is := request(t, h, "GET", "/n/a%2Fzarr.json"); is.StatusCode != 400 {
+		t.Errorf("an escaped slash: status %d", is.StatusCode)
+	}
+	if is := request(t, h, "PUT", "/n/zarr.json"); is.StatusCode != 405 || is.Header.Get("Allow") == "" {
+		t.Errorf("PUT: status %d", is.StatusCode)
+	}
+	names := links(body(t, request(t, h, "GET", "/n/")))
+	if want := []string{".zattrs", "a/", "alias/", "etc/", "file", "link/", "zarr.json"}; !slices.Equal(names, want) {
+		t.Logf("%q", names)
+		for _, name := range names {
+			if !slices.Contains(want, name) {
+				t.Errorf("%s is listed", name)
+			}
+		}
+	}
+}
+
+// links returns the links of a listing as the HTTP file system of fsspec finds them.
+func links(page string) (names []string) {
+	for _, m := range regexp.MustCompile(`<(?:a|A)\s+(?:[^>]*?\s+)?(?:href|HREF)=["']([^"']+)`).FindAllStringSubmatch(page, -1) {
+		names = append(names, m[1])
+	}
+	slices.Sort(names)
+	return names
+}
+
+// TestListing lists directories, with a slash at the end and without.
+func TestListing(t *testing.T) {
+	s := memstore.New()
+	for _, key := range []string{"n/zarr.json", "n/a b/zarr.json", "n/a b/c/0", `n/<&">/zarr.json`, "n/x:y", "n/100%"} {
+		put(t, s, key, []byte("{}"))
+	}
+	h := handler(t, zarr.At(s, "n"), nil)
+	for path, want := range map[string][]string{
+		"/":         {"n/"},
+		"/n/":       {"%3C&amp;%22%3E/", "100%25", "a%20b/", "x:y", "zarr.json"},
+		"/n/a%20b/": {"c/", "zarr.json"},
+	} {
+		is := request(t, h, "GET", path)
+		page := body(t, is)
+		if names := links(page); is.StatusCode != 200 || !slices.Equal(names, want) {
+			t.Errorf("%s: status %d, %q, want %q", path, is.StatusCode, names, want)
+		}
+	}
+	for path, want := range map[string]string{"/n": "/n/", "/n/a%20b": "/n/a%20b/", "/n/a%20b/c": "/n/a%20b/c/"} {
+		if is := request(t, h, "GET", path); is.StatusCode != 301 || is.Header.Get("Location") != want {
+			t.Errorf("%s: status %d, leads to %q", path, is.StatusCode, is.Header.Get("Location"))
+		}
+	}
+	for _, path := range []string{"/n/none/", "/n/a%20b/c/1", "/n/zarr.json/", "/m/"} {
+		if is := request(t, h, "GET", path); is.StatusCode != 404 {
+			t.Errorf("%s: status %d", path, is.StatusCode)
+		}
+	}
+}
+
+// TestNames refuses names that cannot begin an address.
+func TestNames(t *testing.T) {
+	l := zarr.At(memstore.New(), "")
+	for _, names := range [][]string{{""}, {"@regular"}, {"a/b"}, {".a"}, {"__varve"}, {"a", "a"}} {
+		var nodes []serve.Node
+		for _, name := range names {
+			nodes = append(nodes, serve.Node{Name: name, Location: l})
+		}
+		if _, err := serve.New(nodes, nil); err == nil {
+			t.Errorf("%q is served", names)
+		}
+	}
+	if _, err := serve.New(nil, &serve.Options{Origins: []string{"example.org"}}); err == nil {
+		t.Error("an origin without a scheme is permitted")
+	}
+}
+
+// broken is a store whose reads fail.
+type broken struct {
+	store.Store
+	after int64 // bytes of a value that can be read
+}
+
+var errBroken = errors.New("https://user:password@host/ does not answer")
+
+func (b broken) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	data, info, err := b.Store.Get(ctx, key, q, dst)
+	if err == nil {
+		if off, n, _ := q.Resolve(info.Size); off+n > b.after {
+			return nil, store.Info{}, errBroken
+		}
+	}
+	return data, info, err
+}
+
+// TestBroken reads from a store that fails, before the answer and within it.
+func TestBroken(t *testing.T) {
+	m := memstore.New()
+	put(t, m, "n/v", make([]byte, 3<<20))
+	var log bytes.Buffer
+	at := func(after int64) *httptest.Server {
+		s := httptest.NewServer(handler(t, zarr.At(broken{m, after}, "n"), &serve.Options{Log: slog.New(slog.NewTextHandler(&log, nil))}))
+		t.Cleanup(s.Close)
+		return s
+	}
+	is, err := http.Get(at(10).URL + "/n/v")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := body(t, is); is.StatusCode != 500 || strings.Contains(text, "password") || !strings.Contains(text, `"kind":"io"`) || is.Header.Get("Content-Type") != "application/problem+json" {
+		t.Errorf("status %d, %s", is.StatusCode, text)
+	}
+	if !strings.Contains(log.String(), "does not answer") {
+		t.Errorf("the log has %s", &log)
+	}
+	is, err = http.Get(at(2<<20).URL + "/n/v")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := io.Copy(io.Discard, is.Body); err == nil {
+		t.Errorf("the answer ended after %d bytes without an error", n)
+	}
+}
+
+// TestLog has one record for each request, without the query.
+func TestLog(t *testing.T) {
+	_, g := folder(t)
+	var log bytes.Buffer
+	h := handler(t, g, &serve.Options{Token: "abc", Log: slog.New(slog.NewTextHandler(&log, nil))})
+	request(t, h, "GET", "/n/zarr.json?token=abc")
+	request(t, h, "GET", "/n/zarr.json", "Authorization", "Bearer abc")
+	text := log.String()
+	if strings.Count(text, "msg=request") != 2 || strings.Contains(text, "abc") || !strings.Contains(text, "status=200") || !strings.Contains(text, "status=303") {
+		t.Error(text)
+	}
+}
+
+// TestGuard has requests that are refused, and those that browsers send for a page.
+func TestGuard(t *testing.T) {
+	_, g := folder(t)
+	key := "/n/zarr.json"
+	type header = map[string]string
+	for name, c := range map[string]struct {
+		opt     serve.Options
+		method  string
+		headers []string
+		status  int
+		want    header
+	}{
+		"loopback":              {serve.Options{}, "GET", []string{"Host", "127.0.0.1:8000"}, 200, nil},
+		"loopback of version 6": {serve.Options{}, "GET", []string{"Host", "[::1]:8000"}, 200, nil},
+		"without a port":        {serve.Options{}, "GET", []string{"Host", "localhost"}, 200, nil},
+		"rebound name":          {serve.Options{}, "GET", []string{"Host", "evil.example:8000"}, 421, nil},
+		"a name like loopback":  {serve.Options{}, "GET", []string{"Host", "127.0.0.1.evil.example"}, 421, nil},
+		"no host":               {serve.Options{}, "GET", []string{"Host", ""}, 421, nil},
+		"named host":            {serve.Options{Hosts: []string{"Data.example"}}, "GET", []string{"Host", "data.example:80"}, 200, nil},
+		"any host":              {serve.Options{Hosts: []string{"*"}}, "GET", []string{"Host", "other"}, 200, nil},
+		"own page":              {serve.Options{}, "GET", []string{"Origin", "http://localhost:8000"}, 200, header{"Access-Control-Allow-Origin": ""}},
+		"other page":            {serve.Options{}, "GET", []string{"Origin", "https://evil.example"}, 403, header{"Access-Control-Allow-Origin": "", "Vary": "Origin"}},
+		"other port":            {serve.Options{}, "GET", []string{"Origin", "http://localhost:9000"}, 403, nil},
+		"a file":                {serve.Options{}, "GET", []string{"Origin", "null"}, 403, nil},
+		"permitted page": {serve.Options{Origins: []string{"https://a.example"}}, "GET", []string{"Origin", "https://a.example"}, 200,
+			header{"Access-Control-Allow-Origin": "https://a.example", "Vary": "Origin", "Access-Control-Allow-Credentials": ""}},
+		"page with a longer name": {serve.Options{Origins: []string{"https://a.example"}}, "GET", []string{"Origin", "https://a.example.evil"}, 403, nil},
+		"any page":                {serve.Options{Origins: []string{"*"}}, "GET", []string{"Origin", "null"}, 200, header{"Access-Control-Allow-Origin": "*"}},
+		"preflight": {serve.Options{Origins: []string{"https://a.example"}}, "OPTIONS",
+			[]string{"Origin", "https://a.example", "Access-Control-Request-Method", "GET", "Access-Control-Request-Headers", "range", "Access-Control-Request-Private-Network", "true"}, 204,
+			header{"Access-Control-Allow-Methods": "GET, HEAD", "Access-Control-Allow-Private-Network": "true", "Access-Control-Allow-Origin": "https://a.example"}},
+		"preflight of another page": {serve.Options{}, "OPTIONS", []string{"Origin", "https://a.example", "Access-Control-Request-Method", "GET"}, 403, header{"Access-Control-Allow-Private-Network": ""}},
+		"no token":                  {serve.Options{Token: "s3"}, "GET", nil, 401, header{"WWW-Authenticate": `Bearer realm="varve"`}},
+		"wrong token":               {serve.Options{Token: "s3"}, "GET", []string{"Authorization", "Bearer s4"}, 401, nil},
+		"empty token":               {serve.Options{Token: "s3"}, "GET", []string{"Authorization", "Bearer "}, 401, nil},
+		"token":                     {serve.Options{Token: "s3"}, "GET", []string{"Authorization", "Bearer s3"}, 200, nil},
+		"token of a page":           {serve.Options{Token: "s3", Origins: []string{"https://a.example"}}, "GET", []string{"Origin", "https://a.example", "Authorization", "Bearer s3"}, 200, nil},
+		"preflight before a token":  {serve.Options{Token: "s3", Origins: []string{"https://a.example"}}, "OPTIONS", []string{"Origin", "https://a.example", "Access-Control-Request-Method", "GET"}, 204, nil},
+		"token as the cookie":       {serve.Options{Token: "s3"}, "GET", []string{"Cookie", "varve-8000=s3"}, 401, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := request(t, handler(t, g, &c.opt), c.method, key, c.headers...)
+			if is.StatusCode != c.status {
+				t.Errorf("status %d, want %d: %s", is.StatusCode, c.status, body(t, is))
+			}
+			for k, v := range c.want {
+				if got := is.Header.Get(k); got != v {
+					t.Errorf("%s is %q, want %q", k, got, v)
+				}
+			}
+		})
+	}
+}
+
+// TestCookie follows the first link, as a browser does.
+func TestCookie(t *testing.T) {
+	_, g := folder(t)
+	h := handler(t, g, &serve.Options{Token: "s 3;", Origins: []string{"https://a.example"}})
+	for _, path := range []string{"/n/zarr.json?token=s+3%3B&b=1", "//n/zarr.json?token=s+3%3B&b=1"} {
+		is := request(t, h, "GET", path)
+		if is.StatusCode != 303 || is.Header.Get("Location") != "/n/zarr.json?b=1" {
+			t.Fatalf("%s: status %d, leads to %q", path, is.StatusCode, is.Header.Get("Location"))
+		}
+		cookies := is.Cookies()
+		if len(cookies) != 1 || cookies[0].Name != "varve-8000" || !cookies[0].HttpOnly || cookies[0].SameSite != http.SameSiteStrictMode || strings.Contains(cookies[0].Value, "s 3") {
+			t.Fatalf("cookies %v", cookies)
+		}
+		cookie := cookies[0].Name + "=" + cookies[0].Value
+		if is := request(t, h, "GET", "/n/zarr.json", "Cookie", cookie); is.StatusCode != 200 {
+			t.Errorf("with the cookie: status %d", is.StatusCode)
+		}
+		if is := request(t, h, "GET", "/n/zarr.json", "Cookie", cookie, "Origin", "https://a.example"); is.StatusCode != 401 {
+			t.Errorf("another page with the cookie: status %d", is.StatusCode)
+		}
+	}
+	if is := request(t, h, "GET", "/n/zarr.json?token=other"); is.StatusCode != 401 || len(is.Cookies()) > 0 {
+		t.Errorf("another token: status %d", is.StatusCode)
+	}
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"strings"
+	"time"
+
+	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/store"
+)
+
+// served is a node whose keys are served as they are stored.
+type served struct {
+	name  string
+	store store.Store
+	root  store.Path // of the node
+	// real is root without symbolic links, where the store has them.
+	real        store.Path
+	directories store.Directories
+}
+
+func newServed(n Node) (*served, error) {
+	root, err := store.ParsePath(n.Location.Path())
+	if err != nil {
+		return nil, fmt.Errorf("node %s: %w", n.Name, err)
+	}
+	s := &served{name: n.Name, store: n.Location.Store(), root: root, directories: store.DirectoriesOf(n.Location.Store())}
+	if s.real, err = s.directories.Resolve(root); err != nil {
+		return nil, fmt.Errorf("node %s: %w", n.Name, err)
+	}
+	return s, nil
+}
+
+// manifestSuffix ends the names of folders with the manifest of a virtual node.
+const manifestSuffix = ".vz"
+
+// isHidden reports whether no value or directory of this name is served: files of Varve
+// and of other programs, whose names begin with a period.
+func isHidden(name string) bool {
+	switch name {
+	case ".zarray", ".zattrs", ".zgroup", ".zmetadata":
+		return false
+	}
+	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, own.Dir) || strings.HasPrefix(name, own.Temporary) || strings.HasSuffix(name, manifestSuffix)
+}
+
+// isDocument reports whether a key is that of a metadata document.
+func isDocument(name string) bool {
+	return name == "zarr.json" || strings.HasPrefix(name, ".z")
+}
+
+// serve answers a request for a path below the node. The error is for the log; the
+// request is answered.
+func (s *served) serve(w http.ResponseWriter, r *http.Request, path string) error {
+	for name := range strings.SplitSeq(strings.TrimSuffix(path, "/"), "/") {
+		if isHidden(name) {
+			refuse(w, http.StatusNotFound, "there is no such key")
+			return nil
+		}
+	}
+	if path == "" || strings.HasSuffix(path, "/") {
+		return s.list(w, r, strings.TrimSuffix(path, "/"))
+	}
+	key, err := s.root.Key(path)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, "the path is no legal key")
+		return nil
+	}
+	if !s.contains(path) {
+		return answer(w, notThere)
+	}
+	if err := s.value(w, r, key); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	// Programs that list directories leave out the slash at the end.
+	if isDocument(key.Base()) || !s.isDirectory(r, path) {
+		return answer(w, notThere)
+	}
+	redirectToDirectory(w, r)
+	return nil
+}
+
+// notThere is the error for a key that the node does not have.
+var notThere = fmt.Errorf("no such key: %w", fs.ErrNotExist)
+
+// answer answers with an error, and returns it if the log should have it.
+func answer(w http.ResponseWriter, err error) error {
+	fail(w, err)
+	if statusOf(err) < http.StatusInternalServerError {
+		return nil
+	}
+	return err
+}
+
+// contains reports whether a path below the node lies in it after all symbolic links are
+// followed.
+func (s *served) contains(path string) bool {
+	below, err := s.root.Join(path)
+	if err != nil {
+		return false
+	}
+	real, err := s.directories.Resolve(below)
+	if err != nil {
+		return false // a link that leads out of the store
+	}
+	for ; real != s.real; real = real.Parent() {
+		if real.IsRoot() {
+			return false
+		}
+	}
+	return true
+}
+
+// value answers with the value of a key. [fs.ErrNotExist] is returned without an answer.
+func (s *served) value(w http.ResponseWriter, r *http.Request, key store.Key) error {
+	object, err := store.Open(r.Context(), s.store, key)
+	if errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err != nil {
+		return answer(w, err)
+	}
+	defer object.Close() // it was only read
+	info := object.Info()
+	h := w.Header()
+	// Any value may be written again. A client that kept it asks whether it still holds.
+	h.Set("Cache-Control", "private, no-cache")
+	if tag := tagOf(info); tag != "" {
+		h.Set("ETag", tag)
+	}
+	h.Set("Content-Type", "application/octet-stream")
+	if isDocument(key.Base()) {
+		h.Set("Content-Type", "application/json")
+	}
+	// A server may ignore ranges, and has to for HEAD (RFC 9110, section 14.2).
+	if r.Method == http.MethodHead || strings.Count(r.Header.Get("Range"), ",") >= mostRanges {
+		r = r.Clone(r.Context())
+		r.Header.Del("Range")
+	}
+	if suffix, ok := strings.CutPrefix(r.Header.Get("Range"), "bytes=-"); ok && suffix != "" && strings.Trim(suffix, "0") == "" {
+		// net/http would answer with a range that ends before it begins.
+		h.Set("Content-Range", fmt.Sprintf("bytes */%d", info.Size))
+		refuse(w, http.StatusRequestedRangeNotSatisfiable, "the range has no bytes")
+		return nil
+	}
+	body := &reader{ctx: r.Context(), object: object, size: info.Size, last: lastOf(r.Header.Get("Range"), info.Size)}
+	defer body.free()
+	if r.Method == http.MethodGet {
+		// An error is an answer of its own as long as nothing was sent.
+		if err := body.begin(r.Header.Get("Range")); err != nil {
+			return answer(w, err)
+		}
+	}
+	http.ServeContent(w, r, "", modified(info), body)
+	if body.err != nil && !errors.Is(body.err, io.EOF) {
+		// The status was sent. A connection that breaks is an error for the client.
+		panic(http.ErrAbortHandler)
+	}
+	return nil
+}
+
+// mostRanges is the number of ranges that one request may have.
+const mostRanges = 16
+
+// modified returns the time for Last-Modified, which is zero if it is not known.
+func modified(info store.Info) time.Time {
+	if !info.FileTime.IsZero() {
+		return info.FileTime
+	}
+	return info.Modified
+}
+
+// tagOf returns the entity tag of a version, "" if the store has none. The version itself
+// may have the number of a file or a name of the service.
+func tagOf(info store.Info) string {
+	if info.Version.IsZero() {
+		return ""
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", info.Version, info.Size))
+	tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
+	if info.Version.IsWeak() {
+		return "W/" + tag
+	}
+	return tag
+}
