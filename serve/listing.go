@@ -45,7 +45,7 @@ func (s *served) list(w http.ResponseWriter, r *http.Request, path string) error
 		return nil
 	}
 	if path != "" && !s.contains(path) {
-		return answer(w, notThere)
+		return answer(w, errNotThere)
 	}
 	var page *page
 	for e, err := range store.List(r.Context(), s.store, dir, store.Flat) {
@@ -72,7 +72,7 @@ func (s *served) list(w http.ResponseWriter, r *http.Request, path string) error
 		page.link(name)
 	}
 	if page == nil {
-		return answer(w, notThere)
+		return answer(w, errNotThere)
 	}
 	page.end()
 	return nil

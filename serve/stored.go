@@ -75,21 +75,21 @@ func (s *served) serve(w http.ResponseWriter, r *http.Request, path string) erro
 		return nil
 	}
 	if !s.contains(path) {
-		return answer(w, notThere)
+		return answer(w, errNotThere)
 	}
 	if err := s.value(w, r, key); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	// Programs that list directories leave out the slash at the end.
 	if isDocument(key.Base()) || !s.isDirectory(r, path) {
-		return answer(w, notThere)
+		return answer(w, errNotThere)
 	}
 	redirectToDirectory(w, r)
 	return nil
 }
 
-// notThere is the error for a key that the node does not have.
-var notThere = fmt.Errorf("no such key: %w", fs.ErrNotExist)
+// errNotThere is the error for a key that the node does not have.
+var errNotThere = fmt.Errorf("no such key: %w", fs.ErrNotExist)
 
 // answer answers with an error, and returns it if the log should have it.
 func answer(w http.ResponseWriter, err error) error {
