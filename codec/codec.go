@@ -18,8 +18,10 @@ package codec
 
 import (
 	"errors"
+	"fmt"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/sentinel"
 	"varve.dev/zarr/internal/strided"
 )
@@ -127,4 +129,111 @@ type BytesBytes interface {
 	// [ErrCorrupt] or [ErrChecksum] if src is damaged, truncated, or followed by
 	// anything.
 	Decode(dst, src []byte, most int64) ([]byte, error)
+}
+
+// Fault is one fault of a stored chunk.
+type Fault struct {
+	// Inner leads to the inner chunk at fault: its index in the chunk, then the index of
+	// an inner chunk of that, and so on. It is empty if the chunk has no inner chunks, or
+	// if its own index is damaged.
+	Inner [][]int64
+	// Off and Len are the range at fault, in bytes from the start of the stored chunk.
+	// If a shard index points outside the chunk, they are its values, at most 2^63-1.
+	Off, Len int64
+	// Shared is set if the range also belongs to another inner chunk and nothing else is
+	// wrong. Readers are not affected. A writer that overwrites the range in place would
+	// change both inner chunks. Compacting the chunk repairs it.
+	Shared bool
+	// Err is the reason. Unless Shared is set, it wraps [ErrCorrupt], or [ErrLimit] if
+	// the chunk is too large to be checked. A check of many chunks that continues after a
+	// failed read reports the error of the store.
+	Err error
+}
+
+// Error returns where the fault is, and what is wrong.
+func (f Fault) Error() string {
+	if len(f.Inner) == 0 {
+		return f.Err.Error()
+	}
+	return fmt.Sprintf("inner chunk %v (%s from byte %d on): %v", f.Inner, quantity.Count(f.Len, "bytes"), f.Off, f.Err)
+}
+
+// Unwrap returns Err.
+func (f Fault) Unwrap() error { return f.Err }
+
+// Check is the result of checking one stored chunk.
+type Check struct {
+	Bytes  int64   // length of the stored chunk
+	Inner  int64   // stored inner chunks, not counting those inside inner chunks
+	Dead   int64   // bytes that belong to no inner chunk and no index, nested ones included
+	Faults []Fault // the first faults, at most 1000
+	More   int64   // number of further faults
+}
+
+// Powers are optional interfaces of codecs. The chain of codecs of an array looks for
+// them when the array is opened.
+
+// Binder is the power of a [BytesBytes] codec to adapt to the arrays that its bytes
+// encode. A codec that reorders the bytes of elements needs it.
+type Binder interface {
+	// Bind is called once, before any other method, with the arrays that the
+	// array-to-bytes codec of the chain encodes. If the codec cannot work for them, the
+	// error wraps [ErrConfiguration].
+	Bind(spec Spec) error
+}
+
+// Claimer is the power of a [BytesBytes] codec whose encoded form states its decoded
+// length.
+type Claimer interface {
+	// Claim returns the stated length in bytes. ok is false if src states none, or one
+	// that cannot be true. Decode checks the length.
+	Claim(src []byte) (n int64, ok bool)
+}
+
+// Guarded is the power of a codec whose encoded form may have a checksum of its content.
+type Guarded interface {
+	// Guarded reports, after Bind, whether Decode finds damage of the encoded form that
+	// changes its content.
+	Guarded() bool
+}
+
+// Permuter is the power of an [ArrayArray] codec that only reorders axes. The chain then
+// reads through strides and copies nothing.
+type Permuter interface {
+	// Order returns the axes of the decoded array in the order of the encoded array.
+	Order() []int
+}
+
+// Transparent is the power of an [ArrayBytes] codec whose bytes may be the elements in
+// host byte order, unchanged. The chain then decodes straight into the destination and
+// encodes straight from the source.
+type Transparent interface {
+	// Transparent reports, after Bind, whether encoded and decoded bytes are the same.
+	Transparent() bool
+}
+
+// Trimmer is the power of a [BytesBytes] codec whose encoded form contains the decoded
+// bytes unchanged, as that of a checksum does. It is always MaxEncoded bytes long. The
+// chain then uses the bytes in place.
+type Trimmer interface {
+	// Trim checks src as Decode does, and returns the range of it that is the decoded
+	// bytes.
+	Trim(src []byte) ([]byte, error)
+}
+
+// Uncounted is the power of an [ArrayBytes] codec whose stored bytes do not always
+// determine the number of elements, for example because elements share a byte.
+type Uncounted interface {
+	// Uncounted reports, after Bind, whether blocks of different numbers of elements may
+	// encode to the same number of bytes. Decode then takes one for the other.
+	Uncounted() bool
+}
+
+// RangeDecoder is the power of a [BytesBytes] codec to decode a range of the bytes with
+// less work than all of them.
+type RangeDecoder interface {
+	// DecodeRange fills dst with the decoded bytes from off on. src must decode to
+	// exactly size bytes, which contain the range, or DecodeRange returns [ErrCorrupt].
+	// It may miss damage that does not affect the range.
+	DecodeRange(dst, src []byte, off, size int64) error
 }

@@ -7,9 +7,14 @@
 package protocol
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"io"
+	"os"
+	"sync/atomic"
+	"time"
 )
 
 // The kinds of work.
@@ -106,3 +111,89 @@ func Parse(args []string) (r Request, err error) {
 
 // Print writes the answer as a line.
 func (a Answer) Print(w io.Writer) error { return json.NewEncoder(w).Encode(a) }
+
+// Numbers reads a file of rows of 64-bit integers.
+func Numbers(name string, width int) ([][]int64, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("protocol: %w", err)
+	}
+	if width <= 0 || len(data)%(8*width) != 0 {
+		return nil, fmt.Errorf("protocol: %s has %d bytes, which is not a whole number of rows of %d integers", name, len(data), width)
+	}
+	all := make([]int64, len(data)/8)
+	for i := range all {
+		all[i] = int64(binary.LittleEndian.Uint64(data[8*i:]))
+	}
+	rows := make([][]int64, len(all)/width)
+	for i := range rows {
+		rows[i] = all[i*width : (i+1)*width]
+	}
+	return rows, nil
+}
+
+// WriteNumbers writes such a file.
+func WriteNumbers(name string, rows [][]int64) error {
+	var data []byte
+	for _, row := range rows {
+		for _, n := range row {
+			data = binary.LittleEndian.AppendUint64(data, uint64(n))
+		}
+	}
+	if err := os.WriteFile(name, data, 0o666); err != nil {
+		return fmt.Errorf("protocol: %w", err)
+	}
+	return nil
+}
+
+// Sum is the checksum of items that arrive in any order: the sum of (2i+1) times the
+// CRC-32 (as in zip) of item i, modulo 2^64. It detects wrong and misplaced items, and
+// every language has CRC-32.
+type Sum struct {
+	Limit int64 // bytes of every item that count; 0 means all
+	total atomic.Uint64
+	bytes atomic.Int64
+}
+
+// Add adds item i. It may be called concurrently.
+func (s *Sum) Add(i int, data []byte) {
+	s.bytes.Add(int64(len(data)))
+	if s.Limit > 0 && int64(len(data)) > s.Limit {
+		data = data[:s.Limit]
+	}
+	s.total.Add(uint64(crc32.ChecksumIEEE(data)) * (2*uint64(i) + 1))
+}
+
+// Bytes returns the total size of all items.
+func (s *Sum) Bytes() int64 { return s.bytes.Load() }
+
+// String returns the sum as 16 hexadecimal digits.
+func (s *Sum) String() string { return fmt.Sprintf("%016x", s.total.Load()) }
+
+// Timer measures the work of a program written in Go.
+type Timer struct {
+	begin time.Time
+	cpu   float64
+}
+
+// Start starts the measurement.
+func Start() Timer { return Timer{time.Now(), processor()} }
+
+// Stop returns the seconds since Start, and the processor time in seconds.
+func (t Timer) Stop() (seconds, cpu float64) {
+	return time.Since(t.begin).Seconds(), processor() - t.cpu
+}
+
+// Repeat calls a function until [Least] seconds have passed, at least once, and returns
+// the mean of both times.
+func Repeat(f func() error) (seconds, cpu float64, err error) {
+	t := Start()
+	for n := 1.0; ; n++ {
+		if err := f(); err != nil {
+			return 0, 0, err
+		}
+		if seconds, cpu = t.Stop(); seconds >= Least {
+			return seconds / n, cpu / n, nil
+		}
+	}
+}

@@ -10,6 +10,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime"
+	"strings"
+	"time"
 )
 
 func main() {
@@ -46,4 +49,21 @@ func run(ctx context.Context, out, data string, rounds int) error {
 	writeNear(f, begin, rounds, near)
 	writeFar(f, rounds, far)
 	return f.Close()
+}
+
+// machine describes the machine, and what else it does, in a sentence.
+func machine() string {
+	model := "an unknown processor"
+	data, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(data)) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			model = strings.TrimSpace(value)
+			break
+		}
+	}
+	load := "unknown"
+	if data, err := os.ReadFile("/proc/loadavg"); err == nil {
+		load, _, _ = strings.Cut(string(data), " ")
+	}
+	return fmt.Sprintf("%s, %d cores of %s, with a load of %s at the beginning.", time.Now().Format("2006-01-02"), runtime.NumCPU(), model, load)
 }

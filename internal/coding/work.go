@@ -4,11 +4,14 @@ package coding
 
 import (
 	"context"
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
 
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 )
@@ -131,3 +134,87 @@ func (c Cores) eachOf(ctx context.Context, n int64, work func(worker int, i int6
 	}
 	return nil
 }
+
+// Source reads ranges of one version of a stored chunk.
+type Source interface {
+	// Key returns the key of the chunk. A codec may use it as the key of a cache.
+	Key() store.Key
+	// Expect pins the version of info: reads that find another version fail with
+	// [store.ErrConflict]. With the zero Info, the next read pins the version it finds.
+	Expect(info store.Info)
+	// Read appends the bytes that q selects to dst. All reads come from one version. It
+	// fails with [fs.ErrNotExist] if the chunk is not stored, and with
+	// [store.ErrConflict] if it was replaced after the first read.
+	Read(ctx context.Context, q store.Request, dst []byte) ([]byte, store.Info, error)
+}
+
+// Stored is a stored chunk or inner chunk in memory. A caller that passes it as a Source
+// holds a core ([Work.Cores]).
+type Stored []byte
+
+// Key returns the zero Key.
+func (s Stored) Key() store.Key { return store.Key{} }
+
+// Expect does nothing, because the bytes do not change.
+func (s Stored) Expect(store.Info) {}
+
+// Read appends the bytes that q selects to dst.
+func (s Stored) Read(_ context.Context, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	off, n, err := q.Resolve(int64(len(s)))
+	if err != nil {
+		return nil, store.Info{}, err
+	}
+	return append(dst, s[off:off+n]...), store.Info{Size: int64(len(s))}, nil
+}
+
+// scratch is the small memory that coding one chunk takes. It comes from a pool, so that
+// coding a chunk allocates nothing.
+type scratch struct {
+	numbers        []int64 // of shapes
+	shapes         [][]int64
+	block          codec.Block // passed to a codec by pointer, so it would escape
+	offsets        []int64     // of elements that differ in length
+	length, stride [1]int64
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+func newScratch() *scratch { return scratches.Get().(*scratch) }
+
+// free puts s back; the caller must not use its memory again. It drops references to the
+// memory of others.
+func (s *scratch) free() {
+	clear(s.shapes)
+	s.block = codec.Block{}
+	scratches.Put(s)
+}
+
+// longer is the ratio of decoded to stored length of the last chunk, in units of 1/256.
+// It is zero before the first chunk.
+type longer struct{ atomic.Int64 }
+
+// times estimates the decoded length of a chunk of n stored bytes, plus an eighth.
+func (l *longer) times(n int64) int64 {
+	ratio := l.Load()
+	if ratio == 0 {
+		return firstTry * n
+	}
+	more, ok := checked.Mul(n, ratio+ratio/8)
+	if !ok {
+		return math.MaxInt64
+	}
+	return more>>8 + lengthBytes
+}
+
+// saw records the decoded and stored length of a chunk.
+func (l *longer) saw(decoded, stored int64) {
+	if more, ok := checked.Mul(decoded, 1<<8); ok && stored > 0 {
+		l.Store(more/stored + 1)
+	}
+}
+
+// lengthBytes is the number of bytes in which codecs store the length of an element.
+const lengthBytes = 4
+
+// firstTry is the first guess of the ratio of decoded to stored length.
+const firstTry = 8

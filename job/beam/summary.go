@@ -3,6 +3,10 @@
 package beam
 
 import (
+	"context"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"varve.dev/zarr/check"
 	"varve.dev/zarr/convert"
 	"varve.dev/zarr/internal/job"
@@ -169,4 +173,30 @@ func newCheck(node string, r *job.Checked) *Check {
 
 func newFinding(f check.Finding) Finding {
 	return Finding{Kind: string(f.Kind), Path: f.Path, Key: f.Key, Chunk: f.Chunk, Message: f.Message, Repair: f.Repair}
+}
+
+// Namespace is that of the metrics of workers: the counters "tasks", "bytes_read",
+// "bytes_written", "requests" and "retries", and the distribution "task_ms", the
+// milliseconds that a task took with its retries, also while it waited for another one of
+// its process. An engine counts what it repeats once.
+const Namespace = "varve"
+
+var (
+	tasks    = beam.NewCounter(Namespace, "tasks")
+	read     = beam.NewCounter(Namespace, "bytes_read")
+	written  = beam.NewCounter(Namespace, "bytes_written")
+	requests = beam.NewCounter(Namespace, "requests")
+	retries  = beam.NewCounter(Namespace, "retries")
+	millis   = beam.NewDistribution(Namespace, "task_ms")
+)
+
+// count counts a task that is done.
+func count(ctx context.Context, r *job.Record, took time.Duration) {
+	tasks.Inc(ctx, 1)
+	read.Inc(ctx, r.Read)
+	written.Inc(ctx, r.Written)
+	for _, n := range r.Requests {
+		requests.Inc(ctx, n)
+	}
+	millis.Update(ctx, took.Milliseconds())
 }

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/failure"
@@ -123,4 +125,23 @@ func PrintSpace(w io.Writer, s rechunk.Space) (err error) {
 		_, err = fmt.Fprintf(w, "  about %s to store\n", phrase.Bytes(s.Likely))
 	}
 	return err
+}
+
+// Overhead is what a process needs beside elements and chunks, in bytes: the program, its
+// stacks, and what is neither.
+const Overhead = 16 << 20
+
+// Least is the smallest bound that [limitHeap] heeds.
+const Least = 64 << 20
+
+// LimitHeap makes the garbage collector keep the process near a bound on elements and
+// chunks, where it would else let the heap grow to twice what is in use. A limit from the
+// environment (GOMEMLIMIT) stays. The caller calls restore at the end.
+func LimitHeap(memory int64) (restore func()) {
+	was := debug.SetMemoryLimit(-1)
+	if was != math.MaxInt64 || memory > math.MaxInt64-Overhead {
+		return func() {}
+	}
+	debug.SetMemoryLimit(max(Least, memory) + Overhead)
+	return func() { debug.SetMemoryLimit(was) }
 }

@@ -15,12 +15,16 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/checking"
+	"varve.dev/zarr/cmd/varve/internal/copying"
 	"varve.dev/zarr/cmd/varve/internal/cost"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/place"
 	"varve.dev/zarr/cmd/varve/internal/rechunking"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/virtualizing"
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/job"
 	"varve.dev/zarr/internal/quantity"
@@ -365,4 +369,17 @@ func (r *running) runTogether(cmd *cobra.Command, plan *job.Plan, f *rechunking.
 		}
 	}
 	return r.printList(cmd, list, nil)
+}
+
+// printResult prints what a plan has made that is no rechunk.
+func printResult(cmd *cobra.Command, plan *job.Plan, r *job.Result) error {
+	switch {
+	case r.Manifest != nil:
+		return virtualizing.PrintManifest(cmd, place.WithoutOptions(*plan.Target), r.Manifest)
+	case r.Check != nil:
+		return checking.PrintChecked(cmd, plan, r.Check)
+	case r.Copy != nil:
+		return copying.PrintCopied(cmd, plan, *r.Copy)
+	}
+	return copying.PrintConverted(cmd, plan, *r.Conversion)
 }
