@@ -58,7 +58,7 @@ func (s *served) list(w http.ResponseWriter, r *http.Request, path string) error
 		case err != nil && page == nil:
 			return answer(w, err)
 		case err != nil:
-			panic(http.ErrAbortHandler) // half a list would be a wrong one
+			return &cutShort{err} // half a list would be a wrong one
 		case isHidden(e.Name):
 			continue
 		}

@@ -13,8 +13,10 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// reader reads an object in pieces, for [http.ServeContent].
+// reader reads an object in pieces, for [http.ServeContent]. For several ranges that
+// leaves a goroutine behind, which may still read when the client has gone.
 type reader struct {
+	mu     sync.Mutex // of piece, start and err
 	ctx    context.Context
 	object store.Object
 	size   int64
@@ -33,12 +35,22 @@ var pieces = sync.Pool{New: func() any {
 	return &b
 }}
 
-// free gives the buffer back.
-func (r *reader) free() {
+// errEnded is the error of a read after the answer.
+var errEnded = errors.New("the answer has ended")
+
+// end gives the buffer back, and returns the error of the reads. It waits for a read that
+// is under way, which would write to the buffer of another answer. There are no further
+// reads.
+func (r *reader) end() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.piece != nil {
 		pieces.Put(r.piece)
 		r.piece = nil
 	}
+	err := r.err
+	r.err = errEnded
+	return err
 }
 
 // begin reads the first piece of a range. A Range that is not understood is no error.
@@ -71,6 +83,8 @@ func (r *reader) load(at int64) error {
 
 // Read implements [io.Reader].
 func (r *reader) Read(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.err != nil {
 		return 0, r.err
 	}

@@ -24,6 +24,7 @@
 package serve
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -149,8 +150,21 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 		redirectToDirectory(w, r)
 		return
 	}
-	if err := n.serve(w, r, rest); err != nil {
+	h.end(r, n.serve(w, r, rest))
+}
+
+// end ends an answer with the error of a store, if there is one.
+func (h *Handler) end(r *http.Request, err error) {
+	if err == nil {
+		return
+	}
+	// A client that goes away makes reads fail, too.
+	if !errors.Is(r.Context().Err(), context.Canceled) {
 		h.log.Error("reading", "path", r.URL.Path, "error", err)
+	}
+	if short := new(cutShort); errors.As(err, &short) {
+		// The status was sent. A connection that breaks is an error for the client.
+		panic(http.ErrAbortHandler)
 	}
 }
 

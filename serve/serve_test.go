@@ -16,7 +16,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
@@ -378,22 +380,29 @@ func TestBroken(t *testing.T) {
 		t.Cleanup(s.Close)
 		return s
 	}
-	is, err := http.Get(at(10).URL + "/n/v")
+	before := at(10)
+	is, err := http.Get(before.URL + "/n/v")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if text := body(t, is); is.StatusCode != 500 || strings.Contains(text, "password") || !strings.Contains(text, `"kind":"io"`) || is.Header.Get("Content-Type") != "application/problem+json" {
 		t.Errorf("status %d, %s", is.StatusCode, text)
 	}
+	before.Close()
 	if !strings.Contains(log.String(), "does not answer") {
 		t.Errorf("the log has %s", &log)
 	}
-	is, err = http.Get(at(2<<20).URL + "/n/v")
+	within := at(2 << 20)
+	is, err = http.Get(within.URL + "/n/v")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n, err := io.Copy(io.Discard, is.Body); err == nil {
 		t.Errorf("the answer ended after %d bytes without an error", n)
+	}
+	within.Close()
+	if n := strings.Count(log.String(), "does not answer"); n != 2 {
+		t.Errorf("the log has %d of 2 errors: %s", n, &log)
 	}
 }
 
@@ -487,5 +496,52 @@ func TestCookie(t *testing.T) {
 	}
 	if is := request(t, h, "GET", "/n/zarr.json?token=other"); is.StatusCode != 401 || len(is.Cookies()) > 0 {
 		t.Errorf("another token: status %d", is.StatusCode)
+	}
+}
+
+// late is a store whose reads of all but the first bytes take a moment.
+type late struct {
+	store.Store
+	begun chan struct{} // one for each such read
+	reads atomic.Int64  // that are under way
+}
+
+func (l *late) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	data, info, err := l.Store.Get(ctx, key, q, dst)
+	if off, n, _ := q.Resolve(info.Size); off > 0 && n > 0 {
+		l.reads.Add(1)
+		defer l.reads.Add(-1)
+		l.begun <- struct{}{}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return data, info, err
+}
+
+// gone is an answer to a client that goes away while the next bytes are read.
+type gone struct {
+	*httptest.ResponseRecorder
+	reading chan struct{}
+}
+
+func (g gone) Write(p []byte) (int, error) {
+	if n, _ := g.ResponseRecorder.Write(p); g.Body.Len() < 1<<20 {
+		return n, nil
+	}
+	<-g.reading
+	return 0, io.ErrClosedPipe
+}
+
+// TestGone has a client that goes away within several ranges, which another goroutine
+// reads. The buffer must not be that of another answer while it reads.
+func TestGone(t *testing.T) {
+	m := memstore.New()
+	put(t, m, "n/v", make([]byte, 4<<20))
+	s := &late{Store: m, begun: make(chan struct{}, 9)}
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost/n/v", nil)
+	r.Header.Set("Range", "bytes=0-2000000,3000000-3000001")
+	handler(t, zarr.At(s, "n"), nil).ServeHTTP(gone{httptest.NewRecorder(), s.begun}, r)
+	if n := s.reads.Load(); n != 0 {
+		t.Errorf("%d reads are under way after the answer", n)
+		time.Sleep(time.Second) // they would end the program
 	}
 }

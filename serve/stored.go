@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"strings"
@@ -91,6 +90,11 @@ func (s *served) serve(w http.ResponseWriter, r *http.Request, path string) erro
 // notThere is the error for a key that the node does not have.
 var notThere = fmt.Errorf("no such key: %w", fs.ErrNotExist)
 
+// cutShort is an error within an answer.
+type cutShort struct{ error }
+
+func (e *cutShort) Unwrap() error { return e.error }
+
 // answer answers with an error, and returns it if the log should have it.
 func answer(w http.ResponseWriter, err error) error {
 	fail(w, err)
@@ -152,7 +156,7 @@ func (s *served) value(w http.ResponseWriter, r *http.Request, key store.Key) er
 		return nil
 	}
 	body := &reader{ctx: r.Context(), object: object, size: info.Size, last: lastOf(r.Header.Get("Range"), info.Size)}
-	defer body.free()
+	defer body.end()
 	if r.Method == http.MethodGet {
 		// An error is an answer of its own as long as nothing was sent.
 		if err := body.begin(r.Header.Get("Range")); err != nil {
@@ -160,9 +164,8 @@ func (s *served) value(w http.ResponseWriter, r *http.Request, key store.Key) er
 		}
 	}
 	http.ServeContent(w, r, "", modified(info), body)
-	if body.err != nil && !errors.Is(body.err, io.EOF) {
-		// The status was sent. A connection that breaks is an error for the client.
-		panic(http.ErrAbortHandler)
+	if err := body.end(); err != nil {
+		return &cutShort{err}
 	}
 	return nil
 }
