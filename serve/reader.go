@@ -5,6 +5,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -117,6 +118,28 @@ func (r *reader) Seek(offset int64, whence int) (int64, error) {
 	}
 	r.at = offset
 	return offset, nil
+}
+
+// mostRanges is the number of ranges that one request may have.
+const mostRanges = 16
+
+// rangesOf returns the header Range for net/http, which does not follow RFC 9110 in these
+// points: a unit that is not understood is ignored, the names of units have no case, and
+// the last bytes of an empty value, or none of the last ones, are no range.
+func rangesOf(header string, size int64) string {
+	unit, list, _ := strings.Cut(header, "=")
+	if !strings.EqualFold(unit, "bytes") || strings.Count(list, ",") >= mostRanges {
+		return ""
+	}
+	ranges := strings.Split(list, ",")
+	for i, one := range ranges {
+		suffix, is := strings.CutPrefix(strings.TrimSpace(one), "-")
+		n, err := strconv.ParseInt(strings.TrimSpace(suffix), 10, 64)
+		if is && err == nil && n >= 0 && min(n, size) == 0 {
+			ranges[i] = fmt.Sprintf("%d-", size)
+		}
+	}
+	return "bytes=" + strings.Join(ranges, ",")
 }
 
 // firstOf returns where the first range of a header begins: 0 without a header. The

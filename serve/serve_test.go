@@ -173,7 +173,10 @@ func TestRanges(t *testing.T) {
 		"bytes=9-5":             {416, 0, 0},
 		"bytes=-0":              {416, 0, 0},
 		"bytes=x-":              {416, 0, 0},
-		"lines=1-2":             {416, 0, 0},
+		"bytes=,-0":             {416, 0, 0},
+		"bytes= -00":            {416, 0, 0},
+		"BYTES=5-9":             {206, 5, 10},
+		"lines=1-2":             {200, 0, size},
 	} {
 		is := request(t, h, "GET", "/n/v", "Range", header)
 		got := body(t, is)
@@ -197,8 +200,13 @@ func TestRanges(t *testing.T) {
 	if is := request(t, h, "HEAD", "/n/v", "Range", "bytes=0-1"); is.StatusCode != 200 || is.ContentLength != int64(size) {
 		t.Errorf("HEAD of a range: status %d, %d bytes", is.StatusCode, is.ContentLength)
 	}
-	if is := request(t, h, "GET", "/n/empty"); is.StatusCode != 200 || body(t, is) != "" {
-		t.Errorf("an empty value: status %d", is.StatusCode)
+	for _, header := range []string{"", "bytes=0-", "bytes=-5"} {
+		if is := request(t, h, "GET", "/n/empty", "Range", header); is.StatusCode != 200 || body(t, is) != "" {
+			t.Errorf("%s of an empty value: status %d, %s", header, is.StatusCode, is.Header.Get("Content-Range"))
+		}
+	}
+	if is := request(t, h, "GET", "/n/v", "Range", "bytes=0-0,-0"); is.StatusCode != 206 || is.Header.Get("Content-Range") != fmt.Sprintf("bytes 0-0/%d", size) {
+		t.Errorf("a range beside one of no bytes: status %d, %s", is.StatusCode, is.Header.Get("Content-Range"))
 	}
 }
 
@@ -238,6 +246,13 @@ func TestConditions(t *testing.T) {
 	check(412, "If-Match", "W/"+tag)
 	check(206, "If-Range", tag, "Range", "bytes=1-2")
 	check(200, "If-Range", `"x"`, "Range", "bytes=1-2")
+	check(200, "If-Range", first.Header.Get("Last-Modified"), "Range", "bytes=1-2")
+	check(304, "If-None-Match", tag, "Range", "bytes=-0")
+	check(200, "If-Range", `"x"`, "Range", "bytes=-0")
+	unread := handler(t, zarr.At(broken{s, 0}, "n"), nil)
+	if is := request(t, unread, "GET", "/n/v", "If-None-Match", tag); is.StatusCode != 304 {
+		t.Errorf("a value that need not be read: status %d", is.StatusCode)
+	}
 	put(t, s, "n/v", []byte("abcdeg"))
 	check(200, "If-None-Match", tag)
 	check(412, "If-Match", tag)

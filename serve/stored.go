@@ -144,20 +144,10 @@ func (s *served) value(w http.ResponseWriter, r *http.Request, key store.Key) er
 	if isDocument(key.Base()) {
 		h.Set("Content-Type", "application/json")
 	}
-	// A server may ignore ranges, and has to for HEAD (RFC 9110, section 14.2).
-	if r.Method == http.MethodHead || strings.Count(r.Header.Get("Range"), ",") >= mostRanges {
-		r = r.Clone(r.Context())
-		r.Header.Del("Range")
-	}
-	if suffix, ok := strings.CutPrefix(r.Header.Get("Range"), "bytes=-"); ok && suffix != "" && strings.Trim(suffix, "0") == "" {
-		// net/http would answer with a range that ends before it begins.
-		h.Set("Content-Range", fmt.Sprintf("bytes */%d", info.Size))
-		refuse(w, http.StatusRequestedRangeNotSatisfiable, "the range has no bytes")
-		return nil
-	}
+	r = withRanges(r, info.Size)
 	body := &reader{ctx: r.Context(), object: object, size: info.Size, last: lastOf(r.Header.Get("Range"), info.Size)}
 	defer body.end()
-	if r.Method == http.MethodGet {
+	if r.Method == http.MethodGet && !isKept(r, h.Get("ETag")) {
 		// An error is an answer of its own as long as nothing was sent.
 		if err := body.begin(r.Header.Get("Range")); err != nil {
 			return answer(w, err)
@@ -170,8 +160,28 @@ func (s *served) value(w http.ResponseWriter, r *http.Request, key store.Key) er
 	return nil
 }
 
-// mostRanges is the number of ranges that one request may have.
-const mostRanges = 16
+// withRanges returns a request with the ranges that are served. A server may ignore
+// ranges, and has to for HEAD (RFC 9110, section 14.2), and if a range is for the version
+// of a time (section 13.1.5): two versions may have the same second.
+func withRanges(r *http.Request, size int64) *http.Request {
+	ranges := rangesOf(r.Header.Get("Range"), size)
+	version := r.Header.Get("If-Range")
+	if r.Method == http.MethodHead || version != "" && !strings.HasPrefix(version, `"`) {
+		ranges = ""
+	}
+	if ranges == r.Header.Get("Range") {
+		return r
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set("Range", ranges)
+	return r
+}
+
+// isKept reports whether the client seems to have the version with a tag, so that the
+// value will not be read.
+func isKept(r *http.Request, tag string) bool {
+	return tag != "" && strings.Contains(r.Header.Get("If-None-Match"), tag)
+}
 
 // modified returns the time for Last-Modified, which is zero if it is not known.
 func modified(info store.Info) time.Time {
