@@ -268,7 +268,7 @@ func TestHidden(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"__varve/x", "a/__varve/grids/1", "__varve.lock", "__varve.publish", "__tmp-0123", ".env", ".git/config", "v.vz/manifest.json", ".zattrs"} {
+	for _, name := range []string{"__varve/x", "a/__varve/grids/1", "__varve.lock", "__varve.publish", "__tmp-0123", ".env", ".git/config", "v.vz/manifest.json", "hidden/.x", ".zattrs"} {
 		write(name)
 	}
 	if err := errors.Join(
@@ -276,18 +276,32 @@ func TestHidden(t *testing.T) {
 		os.Symlink(filepath.Join(dir, "other", "zarr.json"), filepath.Join(dir, "g", "file")),
 		os.Symlink("/etc", filepath.Join(dir, "g", "etc")),
 		os.Symlink("a", filepath.Join(dir, "g", "alias")),
+		os.Symlink(".git", filepath.Join(dir, "g", "dotted")),
+		os.Symlink("loop", filepath.Join(dir, "g", "loop")),
 	); err != nil {
 		t.Skip(err)
 	}
 	h := handler(t, g, nil)
 	for _, path := range []string{
 		"/n/__varve/x", "/n/a/__varve/grids/1", "/n/__varve.lock", "/n/__varve.publish", "/n/__tmp-0123", "/n/.env", "/n/.git/config", "/n/v.vz/manifest.json",
-		"/n/link/zarr.json", "/n/file", "/n/etc/passwd", "/n/etc/", "/n/link/", "/n/__varve/", "/n/../other/zarr.json", "/n/a/../../other/zarr.json",
+		"/n/.git", "/n/hidden", "/n/hidden/", "/n/__varve/", "/n/../other/zarr.json", "/n/a/../../other/zarr.json",
 		"/n/%2e%2e/other/zarr.json", "/n/a/%2E%2E/%2e%2e/other/zarr.json", "/n//zarr.json", "/n/./zarr.json", "/other/zarr.json", "/n/a/c/9/9", "/@health",
 	} {
 		if is := request(t, h, "GET", path); is.StatusCode != 404 && is.StatusCode != 400 || strings.Contains(body(t, is), "secret") {
 			t.Errorf("%s: status %d", path, is.StatusCode)
 		}
+	}
+	// Readers would take 404 for the fill value.
+	for _, path := range []string{"/n/link/zarr.json", "/n/file", "/n/etc/passwd", "/n/etc/", "/n/etc/none", "/n/link/", "/n/dotted/config", "/n/dotted/", "/n/loop"} {
+		if is := request(t, h, "GET", path); is.StatusCode != 403 {
+			t.Errorf("%s: status %d", path, is.StatusCode)
+		}
+	}
+	if is := request(t, h, "GET", "/n/"+strings.Repeat("x", 300)); is.StatusCode != 400 {
+		t.Errorf("a name that is too long for a file: status %d", is.StatusCode)
+	}
+	if is := request(t, h, "GET", "/n"+strings.Repeat("/x", 3000)); is.StatusCode != 414 {
+		t.Errorf("a path that is too long: status %d", is.StatusCode)
 	}
 	for _, path := range []string{"/n/.zattrs", "/n/alias/zarr.json", "/n/zarr.json"} {
 		if is := request(t, h, "GET", path); is.StatusCode != 200 {
@@ -301,12 +315,31 @@ func TestHidden(t *testing.T) {
 		t.Errorf("PUT: status %d", is.StatusCode)
 	}
 	names := links(body(t, request(t, h, "GET", "/n/")))
-	if want := []string{".zattrs", "a/", "alias/", "etc/", "file", "link/", "zarr.json"}; !slices.Equal(names, want) {
+	if want := []string{".zattrs", "a/", "alias/", "dotted/", "etc/", "file", "hidden/", "link/", "zarr.json"}; !slices.Equal(names, want) {
 		t.Logf("%q", names)
 		for _, name := range names {
 			if !slices.Contains(want, name) {
 				t.Errorf("%s is listed", name)
 			}
+		}
+	}
+}
+
+// TestSwitched serves a node that is a symbolic link, which leads to another one later.
+func TestSwitched(t *testing.T) {
+	dir, g := folder(t)
+	now := filepath.Join(dir, "now")
+	if err := os.Symlink("g", now); err != nil {
+		t.Skip(err)
+	}
+	h := handler(t, zarr.At(g.Store(), "now"), nil)
+	for _, to := range []string{"g", "other"} {
+		if err := errors.Join(os.Remove(now), os.Symlink(to, now)); err != nil {
+			t.Fatal(err)
+		}
+		want, err := os.ReadFile(filepath.Join(dir, to, "zarr.json"))
+		if is := request(t, h, "GET", "/n/zarr.json"); err != nil || is.StatusCode != 200 || body(t, is) != string(want) {
+			t.Errorf("%s: status %d, %v", to, is.StatusCode, err)
 		}
 	}
 }

@@ -21,8 +21,7 @@ type served struct {
 	name  string
 	store store.Store
 	root  store.Path // of the node
-	// real is root without symbolic links, where the store has them.
-	real        store.Path
+	// directories follow symbolic links, where the store has them.
 	directories store.Directories
 }
 
@@ -32,7 +31,7 @@ func newServed(n Node) (*served, error) {
 		return nil, fmt.Errorf("node %s: %w", n.Name, err)
 	}
 	s := &served{name: n.Name, store: n.Location.Store(), root: root, directories: store.DirectoriesOf(n.Location.Store())}
-	if s.real, err = s.directories.Resolve(root); err != nil {
+	if _, err := s.directories.Resolve(root); err != nil {
 		return nil, fmt.Errorf("node %s: %w", n.Name, err)
 	}
 	return s, nil
@@ -74,7 +73,7 @@ func (s *served) serve(w http.ResponseWriter, r *http.Request, path string) erro
 		return nil
 	}
 	if !s.contains(path) {
-		return answer(w, notThere)
+		return answer(w, leadsOut)
 	}
 	if err := s.value(w, r, key); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -104,19 +103,23 @@ func answer(w http.ResponseWriter, err error) error {
 	return err
 }
 
+// leadsOut is the error for a symbolic link that is not followed.
+var leadsOut = fmt.Errorf("a symbolic link to what is not served: %w", fs.ErrPermission)
+
 // contains reports whether a path below the node lies in it after all symbolic links are
-// followed.
+// followed, and is not hidden there. The node itself may be a link that is changed.
 func (s *served) contains(path string) bool {
+	root, rootErr := s.directories.Resolve(s.root)
 	below, err := s.root.Join(path)
-	if err != nil {
+	if rootErr != nil || err != nil {
 		return false
 	}
 	real, err := s.directories.Resolve(below)
 	if err != nil {
 		return false // a link that leads out of the store
 	}
-	for ; real != s.real; real = real.Parent() {
-		if real.IsRoot() {
+	for ; real != root; real = real.Parent() {
+		if real.IsRoot() || isHidden(real.Name()) {
 			return false
 		}
 	}
