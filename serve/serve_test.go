@@ -502,6 +502,7 @@ func TestGuard(t *testing.T) {
 		"no token":                  {serve.Options{Token: "s3"}, "GET", nil, 401, header{"WWW-Authenticate": `Bearer realm="varve"`}},
 		"wrong token":               {serve.Options{Token: "s3"}, "GET", []string{"Authorization", "Bearer s4"}, 401, nil},
 		"empty token":               {serve.Options{Token: "s3"}, "GET", []string{"Authorization", "Bearer "}, 401, nil},
+		"scheme in small letters":   {serve.Options{Token: "s3"}, "GET", []string{"Authorization", "bearer s3"}, 200, nil},
 		"token":                     {serve.Options{Token: "s3"}, "GET", []string{"Authorization", "Bearer s3"}, 200, nil},
 		"token of a page":           {serve.Options{Token: "s3", Origins: []string{"https://a.example"}}, "GET", []string{"Origin", "https://a.example", "Authorization", "Bearer s3"}, 200, nil},
 		"preflight before a token":  {serve.Options{Token: "s3", Origins: []string{"https://a.example"}}, "OPTIONS", []string{"Origin", "https://a.example", "Access-Control-Request-Method", "GET"}, 204, nil},
@@ -537,6 +538,12 @@ func TestCookie(t *testing.T) {
 		cookie := cookies[0].Name + "=" + cookies[0].Value
 		if is := request(t, h, "GET", "/n/zarr.json", "Cookie", cookie); is.StatusCode != 200 {
 			t.Errorf("with the cookie: status %d", is.StatusCode)
+		}
+		if is := request(t, h, "GET", "/n/zarr.json", "Cookie", cookies[0].Name+"=x; "+cookie); is.StatusCode != 200 {
+			t.Errorf("with a cookie of another server: status %d", is.StatusCode)
+		}
+		if is := request(t, h, "GET", path, "Cookie", cookie); is.StatusCode != 303 {
+			t.Errorf("the token again: status %d", is.StatusCode)
 		}
 		if is := request(t, h, "GET", "/n/zarr.json", "Cookie", cookie, "Origin", "https://a.example"); is.StatusCode != 401 {
 			t.Errorf("another page with the cookie: status %d", is.StatusCode)
