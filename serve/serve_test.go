@@ -259,6 +259,21 @@ func TestConditions(t *testing.T) {
 	check(200, "If-Range", tag, "Range", "bytes=1-2")
 }
 
+// TestFuture has a file whose time is after that of this machine.
+func TestFuture(t *testing.T) {
+	dir, g := folder(t)
+	h, name := handler(t, g, nil), filepath.Join(dir, "g", "zarr.json")
+	for _, later := range []time.Duration{-time.Hour, time.Hour} {
+		if err := os.Chtimes(name, time.Time{}, time.Now().Add(later)); err != nil {
+			t.Fatal(err)
+		}
+		is := request(t, h, "GET", "/n/zarr.json")
+		if has := is.Header.Get("Last-Modified") != ""; is.StatusCode != 200 || has != (later < 0) {
+			t.Errorf("%v: status %d, Last-Modified %q", later, is.StatusCode, is.Header.Get("Last-Modified"))
+		}
+	}
+}
+
 // TestHidden asks for what is not served.
 func TestHidden(t *testing.T) {
 	dir, g := folder(t)

@@ -186,12 +186,17 @@ func isKept(r *http.Request, tag string) bool {
 	return tag != "" && strings.Contains(r.Header.Get("If-None-Match"), tag)
 }
 
-// modified returns the time for Last-Modified, which is zero if it is not known.
+// modified returns the time for Last-Modified, which is zero if it is not known. A server
+// must not send one of the future (RFC 9110, section 8.8.2.1).
 func modified(info store.Info) time.Time {
-	if !info.FileTime.IsZero() {
-		return info.FileTime
+	t := info.FileTime
+	if t.IsZero() {
+		t = info.Modified
 	}
-	return info.Modified
+	if t.After(time.Now()) {
+		return time.Time{}
+	}
+	return t
 }
 
 // tagOf returns the entity tag of a version, "" if the store has none. The version itself
