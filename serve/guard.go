@@ -142,8 +142,8 @@ func (g *guard) admitsToken(w http.ResponseWriter, r *http.Request, foreign bool
 		w.WriteHeader(http.StatusSeeOther)
 		return false
 	}
-	// A cookie comes with each request of the browser, whichever page has sent it. Another
-	// server of this host may have set one of the same name.
+	// A cookie comes with each request of the browser, whichever page has sent it.
+	// Another server of this host may have set one of the same name.
 	if !foreign && slices.ContainsFunc(r.CookiesNamed(cookieName(r)), func(c *http.Cookie) bool { return isEqual(c.Value, g.cookie) }) {
 		return true
 	}

@@ -12,9 +12,10 @@
 // Only the nodes that are named are served, and what lies below them in their store.
 // Never served are Varve's own files (names that begin with __varve and temporary names),
 // names that begin with a period, except for the documents of format 2, and the manifests
-// of virtual nodes, which have the locations of files. A symbolic link to these, or out of
-// the node, is not followed: the status is 403, because readers take 404 for a chunk that
-// has the fill value.
+// of virtual nodes, which have the locations of files.
+//
+// A symbolic link to these, or out of the node, is not followed. The status is 403,
+// because readers take 404 for a chunk that has the fill value.
 //
 // # Who may ask
 //
