@@ -128,13 +128,11 @@ func (g *guard) admitsToken(w http.ResponseWriter, r *http.Request, foreign bool
 		return true
 	}
 	w.Header().Add("Vary", "Authorization, Cookie")
-	if given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && isEqual(given, string(g.token)) {
+	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if strings.EqualFold(scheme, "Bearer") && isEqual(given, string(g.token)) {
 		return true
 	}
-	// A cookie comes with each request of the browser, whichever page has sent it.
-	if c, err := r.Cookie(cookieName(r)); err == nil && !foreign && isEqual(c.Value, g.cookie) {
-		return true
-	}
+	// This comes before the cookie, so that the token does not stay in the address.
 	if query := r.URL.Query(); !foreign && isEqual(query.Get("token"), string(g.token)) {
 		query.Del("token")
 		there := url.URL{Path: r.URL.Path, RawQuery: query.Encode()}
@@ -143,6 +141,11 @@ func (g *guard) admitsToken(w http.ResponseWriter, r *http.Request, foreign bool
 		w.Header().Set("Location", local(there))
 		w.WriteHeader(http.StatusSeeOther)
 		return false
+	}
+	// A cookie comes with each request of the browser, whichever page has sent it.
+	// Another server of this host may have set one of the same name.
+	if !foreign && slices.ContainsFunc(r.CookiesNamed(cookieName(r)), func(c *http.Cookie) bool { return isEqual(c.Value, g.cookie) }) {
+		return true
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="varve"`)
 	refuse(w, http.StatusUnauthorized, "the request needs the token of this server")

@@ -45,7 +45,7 @@ func (s *served) list(w http.ResponseWriter, r *http.Request, path string) error
 		return nil
 	}
 	if path != "" && !s.contains(path) {
-		return answer(w, errNotThere)
+		return answer(w, leadsOut)
 	}
 	var page *page
 	for e, err := range store.List(r.Context(), s.store, dir, store.Flat) {
@@ -58,7 +58,7 @@ func (s *served) list(w http.ResponseWriter, r *http.Request, path string) error
 		case err != nil && page == nil:
 			return answer(w, err)
 		case err != nil:
-			panic(http.ErrAbortHandler) // half a list would be a wrong one
+			return &cutShort{err} // half a list would be a wrong one
 		case isHidden(e.Name):
 			continue
 		}
@@ -78,14 +78,16 @@ func (s *served) list(w http.ResponseWriter, r *http.Request, path string) error
 	return nil
 }
 
-// isDirectory reports whether the node has values below a path.
+// isDirectory reports whether the node serves something below a path.
 func (s *served) isDirectory(r *http.Request, path string) bool {
 	dir, err := s.root.Join(path)
-	if err != nil || !s.contains(path) {
+	if err != nil {
 		return false
 	}
-	for _, err := range store.List(r.Context(), s.store, dir, store.Flat) {
-		return err == nil
+	for e, err := range store.List(r.Context(), s.store, dir, store.Flat) {
+		if err != nil || !isHidden(e.Name) {
+			return err == nil
+		}
 	}
 	return false
 }

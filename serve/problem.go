@@ -11,6 +11,7 @@ import (
 	"net/http"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/store"
 )
 
 // problem is the body of an answer that is no success (RFC 9457).
@@ -42,6 +43,8 @@ func statusOf(err error) int {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return http.StatusNotFound
+	case errors.Is(err, store.ErrInvalidKey):
+		return http.StatusBadRequest // such as a name that is too long for a file
 	case errors.Is(err, fs.ErrPermission):
 		return http.StatusForbidden
 	case errors.Is(err, zarr.ErrConflict), errors.Is(err, zarr.ErrSourceChanged):

@@ -5,6 +5,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -13,8 +14,10 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// reader reads an object in pieces, for [http.ServeContent].
+// reader reads an object in pieces, for [http.ServeContent]. For several ranges that
+// leaves a goroutine behind, which may still read when the client has gone.
 type reader struct {
+	mu     sync.Mutex // of piece, start and err
 	ctx    context.Context
 	object store.Object
 	size   int64
@@ -33,12 +36,22 @@ var pieces = sync.Pool{New: func() any {
 	return &b
 }}
 
-// free gives the buffer back.
-func (r *reader) free() {
+// errEnded is the error of a read after the answer.
+var errEnded = errors.New("the answer has ended")
+
+// end gives the buffer back, and returns the error of the reads. It waits for a read that
+// is under way, which would write to the buffer of another answer. There are no further
+// reads.
+func (r *reader) end() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.piece != nil {
 		pieces.Put(r.piece)
 		r.piece = nil
 	}
+	err := r.err
+	r.err = errEnded
+	return err
 }
 
 // begin reads the first piece of a range. A Range that is not understood is no error.
@@ -71,6 +84,8 @@ func (r *reader) load(at int64) error {
 
 // Read implements [io.Reader].
 func (r *reader) Read(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.err != nil {
 		return 0, r.err
 	}
@@ -103,6 +118,28 @@ func (r *reader) Seek(offset int64, whence int) (int64, error) {
 	}
 	r.at = offset
 	return offset, nil
+}
+
+// mostRanges is the number of ranges that one request may have.
+const mostRanges = 16
+
+// rangesOf returns the header Range for net/http, which does not follow RFC 9110 in these
+// points: a unit that is not understood is ignored, the names of units have no case, and
+// the last bytes of an empty value, or none of the last ones, are no range.
+func rangesOf(header string, size int64) string {
+	unit, list, _ := strings.Cut(header, "=")
+	if !strings.EqualFold(unit, "bytes") || strings.Count(list, ",") >= mostRanges {
+		return ""
+	}
+	ranges := strings.Split(list, ",")
+	for i, one := range ranges {
+		suffix, is := strings.CutPrefix(strings.TrimSpace(one), "-")
+		n, err := strconv.ParseInt(strings.TrimSpace(suffix), 10, 64)
+		if is && err == nil && n >= 0 && min(n, size) == 0 {
+			ranges[i] = fmt.Sprintf("%d-", size)
+		}
+	}
+	return "bytes=" + strings.Join(ranges, ",")
 }
 
 // firstOf returns where the first range of a header begins: 0 without a header. The

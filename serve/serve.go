@@ -12,8 +12,10 @@
 // Only the nodes that are named are served, and what lies below them in their store.
 // Never served are Varve's own files (names that begin with __varve and temporary names),
 // names that begin with a period, except for the documents of format 2, and the manifests
-// of virtual nodes, which have the locations of files. A symbolic link that leads out of
-// the node is not followed.
+// of virtual nodes, which have the locations of files.
+//
+// A symbolic link to these, or out of the node, is not followed. The status is 403,
+// because readers take 404 for a chunk that has the fill value.
 //
 // # Who may ask
 //
@@ -24,6 +26,7 @@
 package serve
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -123,11 +126,20 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.route(counted, r)
 }
 
+// longestPath is the longest path of a request. File systems have at most 4096 bytes, and
+// object stores 1024.
+const longestPath = 5000
+
 // route answers a request that is permitted.
 func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD, OPTIONS")
 		refuse(w, http.StatusMethodNotAllowed, "nodes are served for reading")
+		return
+	}
+	// The time to follow links grows with the square of the length.
+	if len(r.URL.Path) > longestPath {
+		refuse(w, http.StatusRequestURITooLong, "the path is longer than that of any key")
 		return
 	}
 	// A slash in a name of a key would be another key.
@@ -149,8 +161,21 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 		redirectToDirectory(w, r)
 		return
 	}
-	if err := n.serve(w, r, rest); err != nil {
+	h.end(r, n.serve(w, r, rest))
+}
+
+// end ends an answer with the error of a store, if there is one.
+func (h *Handler) end(r *http.Request, err error) {
+	if err == nil {
+		return
+	}
+	// A client that goes away makes reads fail, too.
+	if !errors.Is(r.Context().Err(), context.Canceled) {
 		h.log.Error("reading", "path", r.URL.Path, "error", err)
+	}
+	if short := new(cutShort); errors.As(err, &short) {
+		// The status was sent. A connection that breaks is an error for the client.
+		panic(http.ErrAbortHandler)
 	}
 }
 

@@ -16,7 +16,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
@@ -171,7 +173,10 @@ func TestRanges(t *testing.T) {
 		"bytes=9-5":             {416, 0, 0},
 		"bytes=-0":              {416, 0, 0},
 		"bytes=x-":              {416, 0, 0},
-		"lines=1-2":             {416, 0, 0},
+		"bytes=,-0":             {416, 0, 0},
+		"bytes= -00":            {416, 0, 0},
+		"BYTES=5-9":             {206, 5, 10},
+		"lines=1-2":             {200, 0, size},
 	} {
 		is := request(t, h, "GET", "/n/v", "Range", header)
 		got := body(t, is)
@@ -195,8 +200,13 @@ func TestRanges(t *testing.T) {
 	if is := request(t, h, "HEAD", "/n/v", "Range", "bytes=0-1"); is.StatusCode != 200 || is.ContentLength != int64(size) {
 		t.Errorf("HEAD of a range: status %d, %d bytes", is.StatusCode, is.ContentLength)
 	}
-	if is := request(t, h, "GET", "/n/empty"); is.StatusCode != 200 || body(t, is) != "" {
-		t.Errorf("an empty value: status %d", is.StatusCode)
+	for _, header := range []string{"", "bytes=0-", "bytes=-5"} {
+		if is := request(t, h, "GET", "/n/empty", "Range", header); is.StatusCode != 200 || body(t, is) != "" {
+			t.Errorf("%s of an empty value: status %d, %s", header, is.StatusCode, is.Header.Get("Content-Range"))
+		}
+	}
+	if is := request(t, h, "GET", "/n/v", "Range", "bytes=0-0,-0"); is.StatusCode != 206 || is.Header.Get("Content-Range") != fmt.Sprintf("bytes 0-0/%d", size) {
+		t.Errorf("a range beside one of no bytes: status %d, %s", is.StatusCode, is.Header.Get("Content-Range"))
 	}
 }
 
@@ -236,10 +246,32 @@ func TestConditions(t *testing.T) {
 	check(412, "If-Match", "W/"+tag)
 	check(206, "If-Range", tag, "Range", "bytes=1-2")
 	check(200, "If-Range", `"x"`, "Range", "bytes=1-2")
+	check(200, "If-Range", first.Header.Get("Last-Modified"), "Range", "bytes=1-2")
+	check(304, "If-None-Match", tag, "Range", "bytes=-0")
+	check(200, "If-Range", `"x"`, "Range", "bytes=-0")
+	unread := handler(t, zarr.At(broken{s, 0}, "n"), nil)
+	if is := request(t, unread, "GET", "/n/v", "If-None-Match", tag); is.StatusCode != 304 {
+		t.Errorf("a value that need not be read: status %d", is.StatusCode)
+	}
 	put(t, s, "n/v", []byte("abcdeg"))
 	check(200, "If-None-Match", tag)
 	check(412, "If-Match", tag)
 	check(200, "If-Range", tag, "Range", "bytes=1-2")
+}
+
+// TestFuture has a file whose time is after that of this machine.
+func TestFuture(t *testing.T) {
+	dir, g := folder(t)
+	h, name := handler(t, g, nil), filepath.Join(dir, "g", "zarr.json")
+	for _, later := range []time.Duration{-time.Hour, time.Hour} {
+		if err := os.Chtimes(name, time.Time{}, time.Now().Add(later)); err != nil {
+			t.Fatal(err)
+		}
+		is := request(t, h, "GET", "/n/zarr.json")
+		if has := is.Header.Get("Last-Modified") != ""; is.StatusCode != 200 || has != (later < 0) {
+			t.Errorf("%v: status %d, Last-Modified %q", later, is.StatusCode, is.Header.Get("Last-Modified"))
+		}
+	}
 }
 
 // TestHidden asks for what is not served.
@@ -251,7 +283,7 @@ func TestHidden(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"__varve/x", "a/__varve/grids/1", "__varve.lock", "__varve.publish", "__tmp-0123", ".env", ".git/config", "v.vz/manifest.json", ".zattrs"} {
+	for _, name := range []string{"__varve/x", "a/__varve/grids/1", "__varve.lock", "__varve.publish", "__tmp-0123", ".env", ".git/config", "v.vz/manifest.json", "hidden/.x", ".zattrs"} {
 		write(name)
 	}
 	if err := errors.Join(
@@ -259,18 +291,32 @@ func TestHidden(t *testing.T) {
 		os.Symlink(filepath.Join(dir, "other", "zarr.json"), filepath.Join(dir, "g", "file")),
 		os.Symlink("/etc", filepath.Join(dir, "g", "etc")),
 		os.Symlink("a", filepath.Join(dir, "g", "alias")),
+		os.Symlink(".git", filepath.Join(dir, "g", "dotted")),
+		os.Symlink("loop", filepath.Join(dir, "g", "loop")),
 	); err != nil {
 		t.Skip(err)
 	}
 	h := handler(t, g, nil)
 	for _, path := range []string{
 		"/n/__varve/x", "/n/a/__varve/grids/1", "/n/__varve.lock", "/n/__varve.publish", "/n/__tmp-0123", "/n/.env", "/n/.git/config", "/n/v.vz/manifest.json",
-		"/n/link/zarr.json", "/n/file", "/n/etc/passwd", "/n/etc/", "/n/link/", "/n/__varve/", "/n/../other/zarr.json", "/n/a/../../other/zarr.json",
+		"/n/.git", "/n/hidden", "/n/hidden/", "/n/__varve/", "/n/../other/zarr.json", "/n/a/../../other/zarr.json",
 		"/n/%2e%2e/other/zarr.json", "/n/a/%2E%2E/%2e%2e/other/zarr.json", "/n//zarr.json", "/n/./zarr.json", "/other/zarr.json", "/n/a/c/9/9", "/@health",
 	} {
 		if is := request(t, h, "GET", path); is.StatusCode != 404 && is.StatusCode != 400 || strings.Contains(body(t, is), "secret") {
 			t.Errorf("%s: status %d", path, is.StatusCode)
 		}
+	}
+	// Readers would take 404 for the fill value.
+	for _, path := range []string{"/n/link/zarr.json", "/n/file", "/n/etc/passwd", "/n/etc/", "/n/etc/none", "/n/link/", "/n/dotted/config", "/n/dotted/", "/n/loop"} {
+		if is := request(t, h, "GET", path); is.StatusCode != 403 {
+			t.Errorf("%s: status %d", path, is.StatusCode)
+		}
+	}
+	if is := request(t, h, "GET", "/n/"+strings.Repeat("x", 300)); is.StatusCode != 400 {
+		t.Errorf("a name that is too long for a file: status %d", is.StatusCode)
+	}
+	if is := request(t, h, "GET", "/n"+strings.Repeat("/x", 3000)); is.StatusCode != 414 {
+		t.Errorf("a path that is too long: status %d", is.StatusCode)
 	}
 	for _, path := range []string{"/n/.zattrs", "/n/alias/zarr.json", "/n/zarr.json"} {
 		if is := request(t, h, "GET", path); is.StatusCode != 200 {
@@ -284,12 +330,31 @@ func TestHidden(t *testing.T) {
 		t.Errorf("PUT: status %d", is.StatusCode)
 	}
 	names := links(body(t, request(t, h, "GET", "/n/")))
-	if want := []string{".zattrs", "a/", "alias/", "etc/", "file", "link/", "zarr.json"}; !slices.Equal(names, want) {
+	if want := []string{".zattrs", "a/", "alias/", "dotted/", "etc/", "file", "hidden/", "link/", "zarr.json"}; !slices.Equal(names, want) {
 		t.Logf("%q", names)
 		for _, name := range names {
 			if !slices.Contains(want, name) {
 				t.Errorf("%s is listed", name)
 			}
+		}
+	}
+}
+
+// TestSwitched serves a node that is a symbolic link, which leads to another one later.
+func TestSwitched(t *testing.T) {
+	dir, g := folder(t)
+	now := filepath.Join(dir, "now")
+	if err := os.Symlink("g", now); err != nil {
+		t.Skip(err)
+	}
+	h := handler(t, zarr.At(g.Store(), "now"), nil)
+	for _, to := range []string{"g", "other"} {
+		if err := errors.Join(os.Remove(now), os.Symlink(to, now)); err != nil {
+			t.Fatal(err)
+		}
+		want, err := os.ReadFile(filepath.Join(dir, to, "zarr.json"))
+		if is := request(t, h, "GET", "/n/zarr.json"); err != nil || is.StatusCode != 200 || body(t, is) != string(want) {
+			t.Errorf("%s: status %d, %v", to, is.StatusCode, err)
 		}
 	}
 }
@@ -378,22 +443,29 @@ func TestBroken(t *testing.T) {
 		t.Cleanup(s.Close)
 		return s
 	}
-	is, err := http.Get(at(10).URL + "/n/v")
+	before := at(10)
+	is, err := http.Get(before.URL + "/n/v")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if text := body(t, is); is.StatusCode != 500 || strings.Contains(text, "password") || !strings.Contains(text, `"kind":"io"`) || is.Header.Get("Content-Type") != "application/problem+json" {
 		t.Errorf("status %d, %s", is.StatusCode, text)
 	}
+	before.Close()
 	if !strings.Contains(log.String(), "does not answer") {
 		t.Errorf("the log has %s", &log)
 	}
-	is, err = http.Get(at(2<<20).URL + "/n/v")
+	within := at(2 << 20)
+	is, err = http.Get(within.URL + "/n/v")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n, err := io.Copy(io.Discard, is.Body); err == nil {
 		t.Errorf("the answer ended after %d bytes without an error", n)
+	}
+	within.Close()
+	if n := strings.Count(log.String(), "does not answer"); n != 2 {
+		t.Errorf("the log has %d of 2 errors: %s", n, &log)
 	}
 }
 
@@ -445,6 +517,7 @@ func TestGuard(t *testing.T) {
 		"no token":                  {serve.Options{Token: "s3"}, "GET", nil, 401, header{"WWW-Authenticate": `Bearer realm="varve"`}},
 		"wrong token":               {serve.Options{Token: "s3"}, "GET", []string{"Authorization", "Bearer s4"}, 401, nil},
 		"empty token":               {serve.Options{Token: "s3"}, "GET", []string{"Authorization", "Bearer "}, 401, nil},
+		"scheme in small letters":   {serve.Options{Token: "s3"}, "GET", []string{"Authorization", "bearer s3"}, 200, nil},
 		"token":                     {serve.Options{Token: "s3"}, "GET", []string{"Authorization", "Bearer s3"}, 200, nil},
 		"token of a page":           {serve.Options{Token: "s3", Origins: []string{"https://a.example"}}, "GET", []string{"Origin", "https://a.example", "Authorization", "Bearer s3"}, 200, nil},
 		"preflight before a token":  {serve.Options{Token: "s3", Origins: []string{"https://a.example"}}, "OPTIONS", []string{"Origin", "https://a.example", "Access-Control-Request-Method", "GET"}, 204, nil},
@@ -481,11 +554,64 @@ func TestCookie(t *testing.T) {
 		if is := request(t, h, "GET", "/n/zarr.json", "Cookie", cookie); is.StatusCode != 200 {
 			t.Errorf("with the cookie: status %d", is.StatusCode)
 		}
+		if is := request(t, h, "GET", "/n/zarr.json", "Cookie", cookies[0].Name+"=x; "+cookie); is.StatusCode != 200 {
+			t.Errorf("with a cookie of another server: status %d", is.StatusCode)
+		}
+		if is := request(t, h, "GET", path, "Cookie", cookie); is.StatusCode != 303 {
+			t.Errorf("the token again: status %d", is.StatusCode)
+		}
 		if is := request(t, h, "GET", "/n/zarr.json", "Cookie", cookie, "Origin", "https://a.example"); is.StatusCode != 401 {
 			t.Errorf("another page with the cookie: status %d", is.StatusCode)
 		}
 	}
 	if is := request(t, h, "GET", "/n/zarr.json?token=other"); is.StatusCode != 401 || len(is.Cookies()) > 0 {
 		t.Errorf("another token: status %d", is.StatusCode)
+	}
+}
+
+// late is a store whose reads of all but the first bytes take a moment.
+type late struct {
+	store.Store
+	begun chan struct{} // one for each such read
+	reads atomic.Int64  // that are under way
+}
+
+func (l *late) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	data, info, err := l.Store.Get(ctx, key, q, dst)
+	if off, n, _ := q.Resolve(info.Size); off > 0 && n > 0 {
+		l.reads.Add(1)
+		defer l.reads.Add(-1)
+		l.begun <- struct{}{}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return data, info, err
+}
+
+// gone is an answer to a client that goes away while the next bytes are read.
+type gone struct {
+	*httptest.ResponseRecorder
+	reading chan struct{}
+}
+
+func (g gone) Write(p []byte) (int, error) {
+	if n, _ := g.ResponseRecorder.Write(p); g.Body.Len() < 1<<20 {
+		return n, nil
+	}
+	<-g.reading
+	return 0, io.ErrClosedPipe
+}
+
+// TestGone has a client that goes away within several ranges, which another goroutine
+// reads. The buffer must not be that of another answer while it reads.
+func TestGone(t *testing.T) {
+	m := memstore.New()
+	put(t, m, "n/v", make([]byte, 4<<20))
+	s := &late{Store: m, begun: make(chan struct{}, 9)}
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost/n/v", nil)
+	r.Header.Set("Range", "bytes=0-2000000,3000000-3000001")
+	handler(t, zarr.At(s, "n"), nil).ServeHTTP(gone{httptest.NewRecorder(), s.begun}, r)
+	if n := s.reads.Load(); n != 0 {
+		t.Errorf("%d reads are under way after the answer", n)
+		time.Sleep(time.Second) // they would end the program
 	}
 }

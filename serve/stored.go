@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"strings"
@@ -22,8 +21,7 @@ type served struct {
 	name  string
 	store store.Store
 	root  store.Path // of the node
-	// real is root without symbolic links, where the store has them.
-	real        store.Path
+	// directories follow symbolic links, where the store has them.
 	directories store.Directories
 }
 
@@ -33,7 +31,7 @@ func newServed(n Node) (*served, error) {
 		return nil, fmt.Errorf("node %s: %w", n.Name, err)
 	}
 	s := &served{name: n.Name, store: n.Location.Store(), root: root, directories: store.DirectoriesOf(n.Location.Store())}
-	if s.real, err = s.directories.Resolve(root); err != nil {
+	if _, err := s.directories.Resolve(root); err != nil {
 		return nil, fmt.Errorf("node %s: %w", n.Name, err)
 	}
 	return s, nil
@@ -75,7 +73,7 @@ func (s *served) serve(w http.ResponseWriter, r *http.Request, path string) erro
 		return nil
 	}
 	if !s.contains(path) {
-		return answer(w, errNotThere)
+		return answer(w, leadsOut)
 	}
 	if err := s.value(w, r, key); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -91,6 +89,11 @@ func (s *served) serve(w http.ResponseWriter, r *http.Request, path string) erro
 // errNotThere is the error for a key that the node does not have.
 var errNotThere = fmt.Errorf("no such key: %w", fs.ErrNotExist)
 
+// cutShort is an error within an answer.
+type cutShort struct{ error }
+
+func (e *cutShort) Unwrap() error { return e.error }
+
 // answer answers with an error, and returns it if the log should have it.
 func answer(w http.ResponseWriter, err error) error {
 	fail(w, err)
@@ -100,19 +103,23 @@ func answer(w http.ResponseWriter, err error) error {
 	return err
 }
 
+// leadsOut is the error for a symbolic link that is not followed.
+var leadsOut = fmt.Errorf("a symbolic link to what is not served: %w", fs.ErrPermission)
+
 // contains reports whether a path below the node lies in it after all symbolic links are
-// followed.
+// followed, and is not hidden there. The node itself may be a link that is changed.
 func (s *served) contains(path string) bool {
+	root, rootErr := s.directories.Resolve(s.root)
 	below, err := s.root.Join(path)
-	if err != nil {
+	if rootErr != nil || err != nil {
 		return false
 	}
 	real, err := s.directories.Resolve(below)
 	if err != nil {
 		return false // a link that leads out of the store
 	}
-	for ; real != s.real; real = real.Parent() {
-		if real.IsRoot() {
+	for ; real != root; real = real.Parent() {
+		if real.IsRoot() || isHidden(real.Name()) {
 			return false
 		}
 	}
@@ -140,42 +147,56 @@ func (s *served) value(w http.ResponseWriter, r *http.Request, key store.Key) er
 	if isDocument(key.Base()) {
 		h.Set("Content-Type", "application/json")
 	}
-	// A server may ignore ranges, and has to for HEAD (RFC 9110, section 14.2).
-	if r.Method == http.MethodHead || strings.Count(r.Header.Get("Range"), ",") >= mostRanges {
-		r = r.Clone(r.Context())
-		r.Header.Del("Range")
-	}
-	if suffix, ok := strings.CutPrefix(r.Header.Get("Range"), "bytes=-"); ok && suffix != "" && strings.Trim(suffix, "0") == "" {
-		// net/http would answer with a range that ends before it begins.
-		h.Set("Content-Range", fmt.Sprintf("bytes */%d", info.Size))
-		refuse(w, http.StatusRequestedRangeNotSatisfiable, "the range has no bytes")
-		return nil
-	}
+	r = withRanges(r, info.Size)
 	body := &reader{ctx: r.Context(), object: object, size: info.Size, last: lastOf(r.Header.Get("Range"), info.Size)}
-	defer body.free()
-	if r.Method == http.MethodGet {
+	defer body.end()
+	if r.Method == http.MethodGet && !isKept(r, h.Get("ETag")) {
 		// An error is an answer of its own as long as nothing was sent.
 		if err := body.begin(r.Header.Get("Range")); err != nil {
 			return answer(w, err)
 		}
 	}
 	http.ServeContent(w, r, "", modified(info), body)
-	if body.err != nil && !errors.Is(body.err, io.EOF) {
-		// The status was sent. A connection that breaks is an error for the client.
-		panic(http.ErrAbortHandler)
+	if err := body.end(); err != nil {
+		return &cutShort{err}
 	}
 	return nil
 }
 
-// mostRanges is the number of ranges that one request may have.
-const mostRanges = 16
-
-// modified returns the time for Last-Modified, which is zero if it is not known.
-func modified(info store.Info) time.Time {
-	if !info.FileTime.IsZero() {
-		return info.FileTime
+// withRanges returns a request with the ranges that are served. A server may ignore
+// ranges, and has to for HEAD (RFC 9110, section 14.2), and if a range is for the version
+// of a time (section 13.1.5): two versions may have the same second.
+func withRanges(r *http.Request, size int64) *http.Request {
+	ranges := rangesOf(r.Header.Get("Range"), size)
+	version := r.Header.Get("If-Range")
+	if r.Method == http.MethodHead || version != "" && !strings.HasPrefix(version, `"`) {
+		ranges = ""
 	}
-	return info.Modified
+	if ranges == r.Header.Get("Range") {
+		return r
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set("Range", ranges)
+	return r
+}
+
+// isKept reports whether the client seems to have the version with a tag, so that the
+// value will not be read.
+func isKept(r *http.Request, tag string) bool {
+	return tag != "" && strings.Contains(r.Header.Get("If-None-Match"), tag)
+}
+
+// modified returns the time for Last-Modified, which is zero if it is not known. A server
+// must not send one of the future (RFC 9110, section 8.8.2.1).
+func modified(info store.Info) time.Time {
+	t := info.FileTime
+	if t.IsZero() {
+		t = info.Modified
+	}
+	if t.After(time.Now()) {
+		return time.Time{}
+	}
+	return t
 }
 
 // tagOf returns the entity tag of a version, "" if the store has none. The version itself
