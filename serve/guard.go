@@ -25,11 +25,14 @@ type guard struct {
 func newGuard(opt *Options) (guard, error) {
 	g := guard{}
 	for _, host := range opt.Hosts {
+		if _, _, err := net.SplitHostPort(host); err == nil {
+			return g, fmt.Errorf("the host %q has a port: leave it out", host)
+		}
 		g.hosts = append(g.hosts, strings.ToLower(host))
 	}
 	for _, origin := range opt.Origins {
 		u, err := url.Parse(origin)
-		if origin != anything && (err != nil || u.Scheme == "" || u.Host == "" || u.Path != "" || u.RawQuery != "") {
+		if origin != anything && (err != nil || u.Scheme == "" || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil) {
 			return g, fmt.Errorf("%q is no origin: give scheme and host, such as https://example.org, or *", origin)
 		}
 		g.origins = append(g.origins, strings.ToLower(origin))

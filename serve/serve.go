@@ -119,6 +119,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.log.Info("request", "method", r.Method, "path", r.URL.Path, "status", counted.status, "bytes", counted.bytes, "duration", time.Since(begun), "remote", r.RemoteAddr)
 	}()
 	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cross-Origin-Resource-Policy", "same-origin") // except for what CORS permits
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	if !h.guard.admits(counted, r) {
 		return

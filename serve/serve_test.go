@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -410,8 +411,40 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q is served", names)
 		}
 	}
-	if _, err := serve.New(nil, &serve.Options{Origins: []string{"example.org"}}); err == nil {
-		t.Error("an origin without a scheme is permitted")
+	for _, origin := range []string{"example.org", "https://user@example.org", "https://example.org/path", "https://example.org#x"} {
+		if _, err := serve.New(nil, &serve.Options{Origins: []string{origin}}); err == nil {
+			t.Errorf("%s is an origin", origin)
+		}
+	}
+	if _, err := serve.New(nil, &serve.Options{Hosts: []string{"data.example:80"}}); err == nil {
+		t.Error("a host with a port is permitted, and never found")
+	}
+}
+
+// far is a store that counts listings, and whose values take a request each.
+type far struct {
+	store.Store
+	lists *int
+}
+
+func (f far) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+	*f.lists++
+	return store.List(ctx, f.Store, dir, how)
+}
+
+// TestFarChunks counts the listings for missing keys of a far store.
+func TestFarChunks(t *testing.T) {
+	m, lists := memstore.New(), 0
+	put(t, m, "n/a/c/0/0", []byte("x"))
+	h := handler(t, zarr.At(far{m, &lists}, "n"), nil)
+	for path, want := range map[string]struct{ status, lists int }{
+		"/n/a/c/0/1": {404, 0}, "/n/a/c/0": {404, 0}, "/n/a/0.1": {404, 0}, "/n/a/c": {404, 0}, "/n/a/zarr.json": {404, 0},
+		"/n/a": {301, 1}, "/n/b": {404, 1},
+	} {
+		lists = 0
+		if is := request(t, h, "GET", path); is.StatusCode != want.status || lists != want.lists {
+			t.Errorf("%s: status %d, %d listings, want %+v", path, is.StatusCode, lists, want)
+		}
 	}
 }
 

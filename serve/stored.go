@@ -23,6 +23,7 @@ type served struct {
 	root  store.Path // of the node
 	// directories follow symbolic links, where the store has them.
 	directories store.Directories
+	near        bool // a request costs little
 }
 
 func newServed(n Node) (*served, error) {
@@ -31,6 +32,7 @@ func newServed(n Node) (*served, error) {
 		return nil, fmt.Errorf("node %s: %w", n.Name, err)
 	}
 	s := &served{name: n.Name, store: n.Location.Store(), root: root, directories: store.DirectoriesOf(n.Location.Store())}
+	_, s.near = store.As[store.Opener](s.store)
 	if _, err := s.directories.Resolve(root); err != nil {
 		return nil, fmt.Errorf("node %s: %w", n.Name, err)
 	}
@@ -48,6 +50,11 @@ func isHidden(name string) bool {
 		return false
 	}
 	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, own.Dir) || strings.HasPrefix(name, own.Temporary) || strings.HasSuffix(name, manifestSuffix)
+}
+
+// isChunkName reports whether the last part of a key is one of a chunk: c, or numbers.
+func isChunkName(name string) bool {
+	return name == "c" || strings.Trim(strings.TrimPrefix(name, "c."), "0123456789.") == ""
 }
 
 // isDocument reports whether a key is that of a metadata document.
@@ -78,8 +85,9 @@ func (s *served) serve(w http.ResponseWriter, r *http.Request, path string) erro
 	if err := s.value(w, r, key); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	// Programs that list directories leave out the slash at the end.
-	if isDocument(key.Base()) || !s.isDirectory(r, path) {
+	// Programs that list directories leave out the slash at the end. A missing chunk is no
+	// reason for a second request to a far store.
+	if isDocument(key.Base()) || !s.near && isChunkName(key.Base()) || !s.isDirectory(r, path) {
 		return answer(w, errNotThere)
 	}
 	redirectToDirectory(w, r)
@@ -189,10 +197,7 @@ func isKept(r *http.Request, tag string) bool {
 // modified returns the time for Last-Modified, which is zero if it is not known. A server
 // must not send one of the future (RFC 9110, section 8.8.2.1).
 func modified(info store.Info) time.Time {
-	t := info.FileTime
-	if t.IsZero() {
-		t = info.Modified
-	}
+	t := info.Modified // a copy of a file may have kept its FileTime
 	if t.After(time.Now()) {
 		return time.Time{}
 	}
