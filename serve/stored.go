@@ -85,8 +85,8 @@ func (s *served) serve(w http.ResponseWriter, r *http.Request, path string) erro
 	if err := s.value(w, r, key); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	// Programs that list directories leave out the slash at the end. A missing chunk is no
-	// reason for a second request to a far store.
+	// Programs that list directories leave out the slash at the end. For a missing chunk,
+	// a far store is not asked a second time.
 	if isDocument(key.Base()) || !s.near && isChunkName(key.Base()) || !s.isDirectory(r, path) {
 		return answer(w, errNotThere)
 	}
