@@ -308,6 +308,43 @@ func TestAbandon(t *testing.T) {
 	}
 }
 
+// TestAbandonDisturbed changes the document while an unfinished rechunk is given up in a
+// store without locks. What was staged is deleted all the same.
+func TestAbandonDisturbed(t *testing.T) {
+	inner := stepping.Conditional(memtest.New(), stepping.Hooks{})
+	a := days(t, inner, 8)
+	before := keys(t, inner)
+	fixture.Put(t, inner, "a/c/7", "x") // a chunk that cannot be decoded ends the rechunk
+	one, err := zarr.At(inner, "a").OpenArray(t.Context(), &zarr.Options{Write: true, Concurrency: 1})
+	if err == nil {
+		_, err = rechunk.Do(t.Context(), one, rechunk.Compaction{UpTo: 2}, nil)
+	}
+	if !errors.Is(err, zarr.ErrCorrupt) {
+		t.Fatal(err)
+	}
+	if keys(t, inner) == before {
+		t.Fatal("nothing was staged")
+	}
+	n := 0
+	s := stepping.Conditional(inner, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
+		if op.Name != "PutIf" || n == 3 {
+			return nil
+		}
+		n++
+		return a.UpdateAttributes(t.Context(), func([]byte) ([]byte, error) { return fmt.Appendf(nil, `{"n": %d}`, n), nil })
+	}})
+	b, err := zarr.At(&handle{s}, "a").OpenArray(t.Context(), &zarr.Options{Write: true})
+	if err == nil {
+		err = rechunk.Abandon(t.Context(), b, &rechunk.Options{TakeOver: true})
+	}
+	if err != nil || n != 3 {
+		t.Fatalf("after %d changes: %v", n, err)
+	}
+	if is := keys(t, inner); is != before {
+		t.Errorf("left %s, want %s", is, before)
+	}
+}
+
 // TestCleared shrinks an array while a rechunk is staged. The staged chunks beyond
 // the new extent do not reappear when the array grows again.
 func TestCleared(t *testing.T) {
