@@ -45,7 +45,7 @@ func (s *served) list(w http.ResponseWriter, r *http.Request, path string) error
 		return nil
 	}
 	if path != "" && !s.contains(path) {
-		return answer(w, leadsOut)
+		return answer(w, errLeadsOut)
 	}
 	var page *page
 	for e, err := range store.List(r.Context(), s.store, dir, store.Flat) {

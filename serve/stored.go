@@ -80,7 +80,7 @@ func (s *served) serve(w http.ResponseWriter, r *http.Request, path string) erro
 		return nil
 	}
 	if !s.contains(path) {
-		return answer(w, leadsOut)
+		return answer(w, errLeadsOut)
 	}
 	if err := s.value(w, r, key); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -111,8 +111,8 @@ func answer(w http.ResponseWriter, err error) error {
 	return err
 }
 
-// leadsOut is the error for a symbolic link that is not followed.
-var leadsOut = fmt.Errorf("a symbolic link to what is not served: %w", fs.ErrPermission)
+// errLeadsOut is the error for a symbolic link that is not followed.
+var errLeadsOut = fmt.Errorf("a symbolic link to what is not served: %w", fs.ErrPermission)
 
 // contains reports whether a path below the node lies in it after all symbolic links are
 // followed, and is not hidden there. The node itself may be a link that is changed.
