@@ -18,7 +18,7 @@ import (
 // guard decides which requests are answered.
 type guard struct {
 	hosts, origins []string
-	token          []byte // nil if none is needed
+	token          string // "" if none is needed
 	cookie         string // what the cookie has in place of the token
 }
 
@@ -38,7 +38,7 @@ func newGuard(opt *Options) (guard, error) {
 		g.origins = append(g.origins, strings.ToLower(origin))
 	}
 	if opt.Token != "" {
-		g.token = []byte(opt.Token)
+		g.token = opt.Token
 		// The token may have bytes that a cookie cannot have.
 		sum := sha256.Sum256([]byte("cookie:" + opt.Token))
 		g.cookie = base64.RawURLEncoding.EncodeToString(sum[:])
@@ -127,16 +127,16 @@ func (g *guard) preflight(w http.ResponseWriter, r *http.Request, foreign bool) 
 
 // admitsToken reports whether a request has the token, if one is needed.
 func (g *guard) admitsToken(w http.ResponseWriter, r *http.Request, foreign bool) bool {
-	if g.token == nil {
+	if g.token == "" {
 		return true
 	}
 	w.Header().Add("Vary", "Authorization, Cookie")
 	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if strings.EqualFold(scheme, "Bearer") && isEqual(given, string(g.token)) {
+	if strings.EqualFold(scheme, "Bearer") && isEqual(given, g.token) {
 		return true
 	}
 	// This comes before the cookie, so that the token does not stay in the address.
-	if query := r.URL.Query(); !foreign && isEqual(query.Get("token"), string(g.token)) {
+	if query := r.URL.Query(); !foreign && isEqual(query.Get("token"), g.token) {
 		query.Del("token")
 		there := url.URL{Path: r.URL.Path, RawQuery: query.Encode()}
 		http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: g.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil})

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"varve.dev/zarr/store"
 )
@@ -107,8 +108,13 @@ func newPage(w http.ResponseWriter) *page {
 
 // link adds a name of the directory.
 func (p *page) link(name string) {
-	to := url.URL{Path: "./" + name}
-	fmt.Fprintf(p.w, "<li><a href=\"%s\">%s</a>\n", html.EscapeString(to.EscapedPath()[2:]), html.EscapeString(name))
+	plain, isDir := strings.CutSuffix(name, "/")
+	// What precedes a colon would be the scheme of an address.
+	to := strings.ReplaceAll(url.PathEscape(plain), ":", "%3A")
+	if isDir {
+		to += "/"
+	}
+	fmt.Fprintf(p.w, "<li><a href=\"%s\">%s</a>\n", html.EscapeString(to), html.EscapeString(name))
 }
 
 func (p *page) end() {

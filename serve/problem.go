@@ -3,7 +3,6 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,7 +55,7 @@ func statusOf(err error) int {
 }
 
 func (p problem) write(w http.ResponseWriter) {
-	p.Title = cmp.Or(p.Title, http.StatusText(p.Status))
+	p.Title = http.StatusText(p.Status)
 	body, _ := json.Marshal(p) // it has only text and numbers
 	h := w.Header()
 	h.Del("ETag")

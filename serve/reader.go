@@ -3,6 +3,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,15 +55,6 @@ func (r *reader) end() error {
 	return err
 }
 
-// begin reads the first piece of a range. A Range that is not understood is no error.
-func (r *reader) begin(header string) error {
-	first, ok := firstOf(header, r.size)
-	if !ok || first >= r.size {
-		return nil
-	}
-	return r.load(first)
-}
-
 // load reads the piece that begins at an offset.
 func (r *reader) load(at int64) error {
 	if r.piece == nil {
@@ -70,7 +62,7 @@ func (r *reader) load(at int64) error {
 	}
 	end := r.last
 	if at >= end {
-		end = r.size // of a range that lastOf did not see
+		end = r.size // of a range that spanOf did not see
 	}
 	n := min(pieceSize, end-at)
 	data, err := r.object.Read(r.ctx, store.Request{Range: store.Span(at, n), Limit: n}, (*r.piece)[:0])
@@ -142,41 +134,25 @@ func rangesOf(header string, size int64) string {
 	return "bytes=" + strings.Join(ranges, ",")
 }
 
-// firstOf returns where the first range of a header begins: 0 without a header. The
-// header is only looked at for what to read next; [http.ServeContent] interprets it.
-func firstOf(header string, size int64) (int64, bool) {
+// spanOf returns the bytes that the first range of a header selects, up to the end of the
+// value if there are more ranges: all without a header, none if it is not understood. It
+// tells only what to read first; [http.ServeContent] interprets the header.
+func spanOf(header string, size int64) (first, end int64) {
 	if header == "" {
-		return 0, true
+		return 0, size
 	}
-	first, last, ok := cutRange(header)
-	if !ok {
-		return 0, false
+	one, _, several := strings.Cut(strings.TrimPrefix(header, "bytes="), ",")
+	from, to, _ := strings.Cut(strings.TrimSpace(one), "-")
+	n, err := strconv.ParseInt(cmp.Or(from, to), 10, 64)
+	switch {
+	case err != nil || n < 0:
+		return size, size
+	case from == "":
+		return max(size-n, 0), size
 	}
-	if first == "" {
-		n, err := strconv.ParseInt(last, 10, 64)
-		return max(size-n, 0), err == nil && n >= 0
+	last, err := strconv.ParseInt(to, 10, 64)
+	if err != nil || several || last >= size {
+		last = size - 1
 	}
-	n, err := strconv.ParseInt(first, 10, 64)
-	return n, err == nil && n >= 0
-}
-
-// lastOf returns the end of a request for a single range, and otherwise the size.
-func lastOf(header string, size int64) int64 {
-	first, last, ok := cutRange(header)
-	if !ok || first == "" || last == "" || strings.Contains(header, ",") {
-		return size
-	}
-	n, err := strconv.ParseInt(last, 10, 64)
-	if err != nil || n < 0 || n >= size {
-		return size
-	}
-	return n + 1
-}
-
-// cutRange returns the two numbers of the first range of a header.
-func cutRange(header string) (first, last string, ok bool) {
-	list, ok := strings.CutPrefix(header, "bytes=")
-	one, _, _ := strings.Cut(list, ",")
-	first, last, cut := strings.Cut(strings.TrimSpace(one), "-")
-	return strings.TrimSpace(first), strings.TrimSpace(last), ok && cut
+	return n, last + 1
 }

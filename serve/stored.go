@@ -12,13 +12,13 @@ import (
 	"strings"
 	"time"
 
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/store"
 )
 
 // served is a node whose keys are served as they are stored.
 type served struct {
-	name  string
 	store store.Store
 	root  store.Path // of the node
 	// directories follow symbolic links, where the store has them.
@@ -31,7 +31,7 @@ func newServed(n Node) (*served, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", n.Name, err)
 	}
-	s := &served{name: n.Name, store: n.Location.Store(), root: root, directories: store.DirectoriesOf(n.Location.Store())}
+	s := &served{store: n.Location.Store(), root: root, directories: store.DirectoriesOf(n.Location.Store())}
 	_, s.near = store.As[store.Opener](s.store)
 	if _, err := s.directories.Resolve(root); err != nil {
 		return nil, fmt.Errorf("node %s: %w", n.Name, err)
@@ -39,27 +39,18 @@ func newServed(n Node) (*served, error) {
 	return s, nil
 }
 
-// manifestSuffix ends the names of folders with the manifest of a virtual node.
-const manifestSuffix = ".vz"
-
-// isHidden reports whether no value or directory of this name is served: files of Varve
-// and of other programs, whose names begin with a period.
+// isHidden reports whether no value or directory of this name is served: files of Varve,
+// manifests, and names of other programs that begin with a period.
 func isHidden(name string) bool {
-	switch name {
-	case ".zarray", ".zattrs", ".zgroup", ".zmetadata":
+	if nodename.IsDocument(name) {
 		return false
 	}
-	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, own.Dir) || strings.HasPrefix(name, own.Temporary) || strings.HasSuffix(name, manifestSuffix)
+	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, own.Dir) || strings.HasPrefix(name, own.Temporary) || strings.HasSuffix(name, own.ManifestSuffix)
 }
 
 // isChunkName reports whether the last part of a key is one of a chunk: c, or numbers.
 func isChunkName(name string) bool {
 	return name == "c" || strings.Trim(strings.TrimPrefix(name, "c."), "0123456789.") == ""
-}
-
-// isDocument reports whether a key is that of a metadata document.
-func isDocument(name string) bool {
-	return name == "zarr.json" || strings.HasPrefix(name, ".z")
 }
 
 // serve answers a request for a path below the node. The error is for the log; the
@@ -82,12 +73,12 @@ func (s *served) serve(w http.ResponseWriter, r *http.Request, path string) erro
 	if !s.contains(path) {
 		return answer(w, errLeadsOut)
 	}
-	if err := s.value(w, r, key); !errors.Is(err, fs.ErrNotExist) {
+	if found, err := s.value(w, r, key); found || err != nil {
 		return err
 	}
 	// Programs that list directories leave out the slash at the end. For a missing chunk,
 	// a far store is not asked a second time.
-	if isDocument(key.Base()) || !s.near && isChunkName(key.Base()) || !s.isDirectory(r, path) {
+	if nodename.IsDocument(key.Base()) || !s.near && isChunkName(key.Base()) || !s.isDirectory(r, path) {
 		return answer(w, errNotThere)
 	}
 	redirectToDirectory(w, r)
@@ -134,14 +125,14 @@ func (s *served) contains(path string) bool {
 	return true
 }
 
-// value answers with the value of a key. [fs.ErrNotExist] is returned without an answer.
-func (s *served) value(w http.ResponseWriter, r *http.Request, key store.Key) error {
+// value answers with the value of a key. If there is none, it has not answered.
+func (s *served) value(w http.ResponseWriter, r *http.Request, key store.Key) (found bool, err error) {
 	object, err := store.Open(r.Context(), s.store, key)
 	if errors.Is(err, fs.ErrNotExist) {
-		return err
+		return false, nil
 	}
 	if err != nil {
-		return answer(w, err)
+		return true, answer(w, err)
 	}
 	defer object.Close() // it was only read
 	info := object.Info()
@@ -152,23 +143,24 @@ func (s *served) value(w http.ResponseWriter, r *http.Request, key store.Key) er
 		h.Set("ETag", tag)
 	}
 	h.Set("Content-Type", "application/octet-stream")
-	if isDocument(key.Base()) {
+	if nodename.IsDocument(key.Base()) {
 		h.Set("Content-Type", "application/json")
 	}
 	r = withRanges(r, info.Size)
-	body := &reader{ctx: r.Context(), object: object, size: info.Size, last: lastOf(r.Header.Get("Range"), info.Size)}
+	first, end := spanOf(r.Header.Get("Range"), info.Size)
+	body := &reader{ctx: r.Context(), object: object, size: info.Size, last: end}
 	defer body.end()
-	if r.Method == http.MethodGet && !isKept(r, h.Get("ETag")) {
+	if r.Method == http.MethodGet && first < end && !isKept(r, h.Get("ETag")) {
 		// An error is an answer of its own as long as nothing was sent.
-		if err := body.begin(r.Header.Get("Range")); err != nil {
-			return answer(w, err)
+		if err := body.load(first); err != nil {
+			return true, answer(w, err)
 		}
 	}
 	http.ServeContent(w, r, "", modified(info), body)
 	if err := body.end(); err != nil {
-		return &cutShort{err}
+		return true, &cutShort{err}
 	}
-	return nil
+	return true, nil
 }
 
 // withRanges returns a request with the ranges that are served. A server may ignore
