@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"varve.dev/zarr/internal/own"
 )
 
 // Access is the access for which a store is opened.
@@ -203,8 +205,8 @@ func unknownScheme(scheme string) error {
 func openerOfOthers(name string) FolderFunc {
 	key, what := "", "a file of another format" // key is that of a folder
 	switch strings.ToLower(name[max(0, strings.LastIndexByte(name, '.')):]) {
-	case ".vz":
-		key, what = "/manifest.json", "a manifest of references"
+	case own.ManifestSuffix:
+		key, what = "/"+own.ManifestDocument, "a manifest of references"
 	case ".parq", ".parquet":
 		key, what = "/.zmetadata", "references of kerchunk"
 	case ".json":

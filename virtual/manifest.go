@@ -8,12 +8,13 @@ import (
 	"slices"
 	"strings"
 
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/virtual/scan"
 )
 
 // Suffix ends the name of the folder of a manifest.
-const Suffix = ".vz"
+const Suffix = own.ManifestSuffix
 
 // Manifest is a hierarchy whose arrays are references into sources.
 type Manifest struct {

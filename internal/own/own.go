@@ -49,6 +49,9 @@ const Pyramid = Attributes + "pyramid"
 // Attributes begins the names of the attributes of Varve.
 const Attributes = "varve:"
 
+// ManifestSuffix ends the name of the folder of a manifest of references.
+const ManifestSuffix = ".vz"
+
 // ManifestDocument is the key of the document of a manifest of references, in its folder.
 const ManifestDocument = "manifest.json"
 

@@ -70,6 +70,18 @@ func TestVacuum(t *testing.T) {
 	}
 }
 
+// disturbed returns a store in which another program sets an attribute of an array before
+// each of the first three conditional writes, which it counts.
+func disturbed(t *testing.T, inner stepping.ObjectStore, a *zarr.Array, n *int) stepping.ObjectStore {
+	return stepping.Conditional(inner, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
+		if op.Name != "PutIf" || *n == 3 {
+			return nil
+		}
+		*n++
+		return a.UpdateAttributes(t.Context(), func([]byte) ([]byte, error) { return fmt.Appendf(nil, `{"n": %d}`, *n), nil })
+	}})
+}
+
 // TestVacuumDisturbed changes the document while a vacuum deletes. The vacuum tries again
 // until it has deleted what it reports.
 func TestVacuumDisturbed(t *testing.T) {
@@ -77,13 +89,7 @@ func TestVacuumDisturbed(t *testing.T) {
 	a := days(t, inner, 4)
 	compact(t, a, 2)
 	n := 0
-	s := stepping.Conditional(inner, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
-		if op.Name != "PutIf" || n == 3 {
-			return nil
-		}
-		n++
-		return a.UpdateAttributes(t.Context(), func([]byte) ([]byte, error) { return fmt.Appendf(nil, `{"n": %d}`, n), nil })
-	}})
+	s := disturbed(t, inner, a, &n)
 	b, err := zarr.At(&handle{s}, "a").OpenArray(t.Context(), &zarr.Options{Write: true})
 	if err != nil {
 		t.Fatal(err)
@@ -326,13 +332,7 @@ func TestAbandonDisturbed(t *testing.T) {
 		t.Fatal("nothing was staged")
 	}
 	n := 0
-	s := stepping.Conditional(inner, stepping.Hooks{Before: func(_ context.Context, op stepping.Op) error {
-		if op.Name != "PutIf" || n == 3 {
-			return nil
-		}
-		n++
-		return a.UpdateAttributes(t.Context(), func([]byte) ([]byte, error) { return fmt.Appendf(nil, `{"n": %d}`, n), nil })
-	}})
+	s := disturbed(t, inner, a, &n)
 	b, err := zarr.At(&handle{s}, "a").OpenArray(t.Context(), &zarr.Options{Write: true})
 	if err == nil {
 		err = rechunk.Abandon(t.Context(), b, &rechunk.Options{TakeOver: true})
