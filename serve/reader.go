@@ -115,9 +115,9 @@ func (r *reader) Seek(offset int64, whence int) (int64, error) {
 // mostRanges is the number of ranges that one request may have.
 const mostRanges = 16
 
-// rangesOf returns the header Range for net/http, which does not follow RFC 9110 in these
-// points: a unit that is not understood is ignored, the names of units have no case, and
-// the last bytes of an empty value, or none of the last ones, are no range.
+// rangesOf returns the header Range for net/http, which differs from RFC 9110 in three
+// points: it refuses units that it does not know, it does not know BYTES, and it answers
+// a request for the last 0 bytes with a range that ends before it begins.
 func rangesOf(header string, size int64) string {
 	unit, list, _ := strings.Cut(header, "=")
 	if !strings.EqualFold(unit, "bytes") || strings.Count(list, ",") >= mostRanges {

@@ -19,9 +19,9 @@
 //
 // # Who may ask
 //
-// A web page can send requests to this machine from the browser of a user. So a request
-// must name a host of [Options.Hosts], which a page cannot do that has pointed a name of
-// its own at this address, and a request of another page must come from one of
+// A web page can make the browser of a user send requests to this machine, also under a
+// name that the owner of the page points at it (DNS rebinding). So the Host of a request
+// must be one of [Options.Hosts], and its Origin, if it is not the server itself, one of
 // [Options.Origins]. With [Options.Token], requests must have the token.
 package serve
 

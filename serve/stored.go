@@ -106,7 +106,8 @@ func answer(w http.ResponseWriter, err error) error {
 var errLeadsOut = fmt.Errorf("a symbolic link to what is not served: %w", fs.ErrPermission)
 
 // contains reports whether a path below the node lies in it after all symbolic links are
-// followed, and is not hidden there. The node itself may be a link that is changed.
+// followed, and is not hidden there. The node itself may be a link, and may have been
+// switched to another node since the last request.
 func (s *served) contains(path string) bool {
 	root, rootErr := s.directories.Resolve(s.root)
 	below, err := s.root.Join(path)
