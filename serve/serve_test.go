@@ -663,3 +663,25 @@ func TestGone(t *testing.T) {
 		time.Sleep(time.Second) // they would end the program
 	}
 }
+
+func ExampleNew() {
+	ctx := context.Background()
+	s := memstore.New()
+	_, err := zarr.At(s, "era5").CreateArray(ctx, zarr.Spec{Shape: []int64{365, 10}, Type: dtype.Float32, Chunks: grid.Chunks(31, 10)}, nil)
+	if err != nil {
+		panic(err)
+	}
+	h, err := serve.New([]serve.Node{{Name: "era5", Location: zarr.At(s, "era5")}}, nil)
+	if err != nil {
+		panic(err)
+	}
+	server := httptest.NewServer(h) // or http.ListenAndServe("127.0.0.1:8000", h)
+	defer server.Close()
+	a, err := zarr.OpenArray(ctx, server.URL+"/era5", nil)
+	if err != nil {
+		panic(err)
+	}
+	defer a.Close()
+	fmt.Println(a.Shape(), a.Type())
+	// Output: [365 10] float32
+}

@@ -131,7 +131,7 @@ func PrintSpace(w io.Writer, s rechunk.Space) (err error) {
 // stacks, and what is neither.
 const Overhead = 16 << 20
 
-// Least is the smallest bound that [limitHeap] heeds.
+// Least is the smallest bound that [LimitHeap] uses.
 const Least = 64 << 20
 
 // LimitHeap makes the garbage collector keep the process near a bound on elements and
