@@ -293,6 +293,7 @@ func TestHidden(t *testing.T) {
 		os.Symlink(filepath.Join(dir, "other", "zarr.json"), filepath.Join(dir, "g", "file")),
 		os.Symlink("/etc", filepath.Join(dir, "g", "etc")),
 		os.Symlink("a", filepath.Join(dir, "g", "alias")),
+		os.Symlink(filepath.Join("..", "other"), filepath.Join(dir, "g", "beside")),
 		os.Symlink(".git", filepath.Join(dir, "g", "dotted")),
 		os.Symlink("loop", filepath.Join(dir, "g", "loop")),
 	); err != nil {
@@ -309,7 +310,7 @@ func TestHidden(t *testing.T) {
 		}
 	}
 	// Readers would take 404 for the fill value.
-	for _, path := range []string{"/n/link/zarr.json", "/n/file", "/n/etc/passwd", "/n/etc/", "/n/etc/none", "/n/link/", "/n/dotted/config", "/n/dotted/", "/n/loop"} {
+	for _, path := range []string{"/n/link/zarr.json", "/n/beside/zarr.json", "/n/beside/", "/n/file", "/n/etc/passwd", "/n/etc/", "/n/etc/none", "/n/link/", "/n/dotted/config", "/n/dotted/", "/n/loop"} {
 		if is := request(t, h, "GET", path); is.StatusCode != 403 {
 			t.Errorf("%s: status %d", path, is.StatusCode)
 		}
@@ -332,7 +333,7 @@ func TestHidden(t *testing.T) {
 		t.Errorf("PUT: status %d", is.StatusCode)
 	}
 	names := links(body(t, request(t, h, "GET", "/n/")))
-	if want := []string{".zattrs", "a/", "alias/", "dotted/", "hidden/", "zarr.json"}; !slices.Equal(names, want) {
+	if want := []string{".zattrs", "a/", "alias/", "beside/", "dotted/", "hidden/", "zarr.json"}; !slices.Equal(names, want) {
 		t.Errorf("%q are listed, want %q", names, want)
 	}
 }
@@ -496,6 +497,33 @@ func TestBroken(t *testing.T) {
 	within.Close()
 	if n := strings.Count(log.String(), "does not answer"); n != 2 {
 		t.Errorf("the log has %d of 2 errors: %s", n, &log)
+	}
+}
+
+// breaking is a store whose listing ends with an error.
+type breaking struct{ store.Store }
+
+func (b breaking) List(ctx context.Context, dir store.Path, _ store.Listing) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		for i := range 1000 {
+			if !yield(store.Entry{Name: fmt.Sprintf("entry-%d", i)}, nil) {
+				return
+			}
+		}
+		yield(store.Entry{}, errBroken)
+	}
+}
+
+// TestBrokenListing reads a listing that fails after many names.
+func TestBrokenListing(t *testing.T) {
+	s := httptest.NewServer(handler(t, zarr.At(breaking{memstore.New()}, "n"), nil))
+	defer s.Close()
+	is, err := http.Get(s.URL + "/n/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := io.Copy(io.Discard, is.Body); err == nil {
+		t.Errorf("status %d, the list ended after %d bytes without an error", is.StatusCode, n)
 	}
 }
 
