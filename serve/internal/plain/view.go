@@ -74,6 +74,22 @@ func New(at *zarr.Location, s Settings, c *Cache) *View {
 // indices, so that a new view has to show it.
 func (v *View) Moved() bool { return v.moved.Load() }
 
+// Look compares the arrays that were asked for with their sources, for [View.Moved].
+func (v *View) Look(ctx context.Context) {
+	v.mu.Lock()
+	list := slices.Collect(maps.Values(v.arrays))
+	v.mu.Unlock()
+	for _, o := range list {
+		select {
+		case <-o.done:
+			if o.err == nil {
+				_, _ = o.array.current(ctx, true) // an error that ends the view is noted
+			}
+		default:
+		}
+	}
+}
+
 // Get implements [store.Store].
 func (v *View) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	o, err := v.Open(ctx, key)
@@ -208,6 +224,9 @@ func (v *View) open(ctx context.Context, path string, o *opening) {
 
 func (v *View) opened(ctx context.Context, path string) (*array, error) {
 	node, err := v.node(ctx, path)
+	if errors.Is(err, zarr.ErrUnsupported) {
+		err = refusal(withoutPlace(err)) // such as of an unknown codec
+	}
 	if err != nil {
 		return nil, err
 	}
