@@ -95,8 +95,8 @@ func (m mapping) fill(of zarr.Spec) (zarr.FillValue, error) {
 }
 
 // Served is the attribute of a node of a view that differs from its source. It is an
-// object: "changes" is a list of sentences, and "refused", of a group, has the reasons for
-// which arrays are not shown, by their paths.
+// object: "changes" is a list of sentences, and "refused", of a group, has the reasons
+// for which arrays are not shown, by their paths.
 const Served = own.Attributes + "served"
 
 // served returns the attributes that the view shows.
