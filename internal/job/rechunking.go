@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/archive"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/zipstore"
@@ -154,7 +155,7 @@ func (o *openArray) complete(ctx context.Context, w *Worker, a *rechunked) (err 
 
 // makesArchive reports whether the array is made in a new zip archive.
 func (o *openArray) makesArchive() bool {
-	return o.opt.Into != nil && zipstore.IsNew(o.opt.Into.Store())
+	return o.opt.Into != nil && archive.IsNew(o.opt.Into.Store())
 }
 
 // loaded returns an insertion as a request.

@@ -19,7 +19,7 @@ const module = "varve.dev/zarr"
 
 // layers lists the packages of the core module, lowest layer first.
 var layers = [][]string{
-	{"internal/own", "internal/quantity", "internal/remedy"},
+	{"internal/own", "internal/quantity", "internal/remedy", "internal/mistake"},
 	{
 		"internal/checked", "internal/nodename", "internal/sentinel", "internal/strictjson", "internal/budget", "internal/vfs", "internal/house",
 		"internal/shuffle", "internal/byteorder", "internal/clock", "internal/racing",
@@ -28,7 +28,7 @@ var layers = [][]string{
 	},
 	{"cf/calendar", "dtype", "grid", "store", "store/retry", "internal/diskstore"},
 	{"internal/packed"},
-	{"internal/strided", "internal/blocks", "internal/driver", "internal/directory", "internal/inflight"},
+	{"internal/strided", "internal/blocks", "internal/driver", "internal/directory", "internal/inflight", "internal/archive", "internal/leftover"},
 	{"internal/subset"},
 	{
 		"selection", "metadata", "internal/missing", "store/filestore", "store/memstore", "internal/rehearsal", "store/fsstore", "store/storetest", "internal/draw", "internal/npy",
