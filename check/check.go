@@ -68,7 +68,7 @@ type Options struct {
 	// one part the last one counts. Run checks an array whole if its document has changed
 	// since a part was made, or if a part has not seen it. Fast and Complete must be
 	// those of the parts, and Sample 0.
-	Parts []*Part
+	Parts [][]byte
 	// Progress, if not nil, is called when the check of an array begins, with done 0, and
 	// after each of its chunks, one call at a time. The path is relative to the checked
 	// node. total is the number of chunks that the array may have, or of those of a
