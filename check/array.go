@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/consolidation"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/leftover"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
@@ -194,15 +195,15 @@ func (r *Array) readChunks(ctx context.Context, a *zarr.Array, o *Options, from,
 //
 // Chunks that lie in one file, which has changed or is gone, are one fault of the list.
 func (r *Array) keep(f zarr.ShardFault, most int) {
-	var of interface{ SourceLocation() string }
+	var of *fault.Source
 	if errors.As(f.Err, &of) {
 		if r.lost == nil {
 			r.lost = map[string]zarr.ShardFault{}
 		}
-		first, known := r.lost[of.SourceLocation()]
+		first, known := r.lost[of.Location]
 		if known || len(r.lost) < most {
 			if !known || slices.Compare(f.Shard, first.Shard) < 0 {
-				r.lost[of.SourceLocation()] = f
+				r.lost[of.Location] = f
 			}
 			return
 		}

@@ -181,23 +181,6 @@ func OptionsOf(ctx context.Context) *Options {
 	return opt
 }
 
-// OpenLocation is the [store.OpenFunc] of the schemes http and https. The store begins at
-// the first path segment whose name ends in ".zarr"; the rest is the path of the node.
-// Without such a segment the store is the whole URL. Any access but [store.ReadOnly] is
-// [store.ErrUnsupported].
-func OpenLocation(ctx context.Context, location string, access store.Access) (store.Store, store.Path, error) {
-	if access != store.ReadOnly {
-		return nil, store.Path{}, fmt.Errorf("http: %w: a web server can only be read", store.ErrUnsupported)
-	}
-	root, rel := driver.Split(driver.Reveal(ctx, location), ".zarr")
-	path, err := store.ParsePath(rel)
-	if err != nil {
-		return nil, store.Path{}, err
-	}
-	s, err := Open(root, OptionsOf(ctx))
-	return s, path, err
-}
-
 // parseReason returns why a URL cannot be parsed, without quoting the URL.
 func parseReason(err error) string {
 	var e *url.Error
@@ -212,7 +195,6 @@ func parseReason(err error) string {
 var (
 	_ store.Stater    = (*Store)(nil)
 	_ store.Describer = (*Store)(nil)
-	_ store.OpenFunc  = OpenLocation
 )
 
 // Options configure requests. The zero Options send no credentials.
