@@ -26,10 +26,10 @@ var layers = [][]string{
 		"internal/gdal", "internal/lease", "internal/nontemporal", "internal/pages", "internal/parallel", "internal/residue",
 		"internal/nonfinite",
 	},
-	{"cf/calendar", "dtype", "grid", "store", "store/retry", "internal/diskstore"},
+	{"cf/calendar", "dtype", "grid", "store", "internal/diskstore"},
 	{"internal/packed"},
-	{"internal/strided", "internal/blocks", "internal/driver", "internal/directory", "internal/inflight", "internal/archive", "internal/leftover"},
-	{"internal/subset"},
+	{"internal/strided", "internal/blocks", "internal/driver", "internal/directory", "internal/archive", "internal/leftover"},
+	{"internal/subset", "internal/inflight", "store/retry"},
 	{
 		"selection", "metadata", "internal/missing", "store/filestore", "store/memstore", "internal/rehearsal", "store/fsstore", "store/storetest", "internal/draw", "internal/npy",
 		"internal/number", "store/httpstore", "store/zipstore", "observe",

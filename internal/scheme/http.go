@@ -43,7 +43,7 @@ func openRemote(ctx context.Context, location string, access store.Access) (stor
 	}
 	s, err := zipstore.Open(ctx, store.Wrap(ctx, below), key, nil)
 	if err != nil {
-		return nil, store.Path{}, errors.Join(err, below.Close())
+		return nil, store.Path{}, errors.Join(err, store.Close(below))
 	}
 	return s, path, nil
 }

@@ -243,7 +243,7 @@ func BenchmarkGet(b *testing.B) {
 				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(value))
 			}))
 			defer server.Close()
-			s, err := httpstore.Open(server.URL, nil)
+			s, err := httpstore.OpenStore(server.URL, nil)
 			if err != nil {
 				b.Fatal(err)
 			}
