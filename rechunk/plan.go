@@ -71,8 +71,8 @@ type Plan struct {
 	Memory int64
 	// Space is the room that the result takes in the store.
 	Space Space
-	// Stages are what can be executed with a [Sharing], one after the other. There are
-	// none if only the document changes.
+	// Stages are what several processes can execute together, one after the other. There
+	// are none if only the document changes.
 	Stages []PlanStage
 	// Blocked is why [Do] would fail now: all chunk keys are in use ([ErrNoKeys]). It is
 	// nil if there are free ones, or Do frees some first ([Options.Grace]).

@@ -50,7 +50,7 @@ var layers = [][]string{
 	{"internal/dimension", "internal/ome", "internal/streaming", "internal/staging"},
 	{"internal/array"},
 	{"."},
-	{"internal/failure"},
+	{"internal/failure", "internal/sharing"},
 	{"internal/copying", "internal/cf", "internal/rowset", "rechunk", "internal/consolidation"},
 	{"cf", "transfer", "check/diff"},
 	{"convert"},
