@@ -137,22 +137,6 @@ func NewPlan(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Plan
 	return p, s.array.fail(operationOf(r), err)
 }
 
-// Needed reports whether a rechunk would change an array. It reads the document and
-// lists nothing. A new array ([Options.Into]) is always needed, and so is what a
-// [Removal] or an [Insertion] does.
-func Needed(ctx context.Context, a *zarr.Array, r Request, opt *Options) (bool, error) {
-	s, err := newSession(a, r, opt)
-	if err != nil || s.destination != nil {
-		return true, s.array.fail(operationOf(r), err)
-	}
-	old, err := s.array.fresh(ctx)
-	if err != nil {
-		return true, s.array.fail(operationOf(r), err)
-	}
-	t, err := s.target(old)
-	return t != nil, s.array.fail(operationOf(r), err)
-}
-
 func (s *session) plan(ctx context.Context) (*Plan, error) {
 	old, err := s.array.fresh(ctx)
 	if err != nil {

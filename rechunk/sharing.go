@@ -80,8 +80,8 @@ type participant struct {
 
 // Tasks returns what executes the tasks of a plan that several processes share, for the
 // programs that execute plans: its type is internal. Their documentation is docs/jobs.md.
-// If the request cannot be shared, the error wraps [zarr.ErrInvalidArgument]. Nothing is
-// read or changed before the first share.
+// If the request is invalid, the error wraps [zarr.ErrInvalidArgument]. Nothing is read or
+// changed by this call.
 func Tasks(a *zarr.Array, r Request, opt *Options) (sharing.Tasks[Report], error) {
 	p, err := newParticipant(a, r, opt)
 	if err != nil {
@@ -92,13 +92,26 @@ func Tasks(a *zarr.Array, r Request, opt *Options) (sharing.Tasks[Report], error
 
 func newParticipant(a *zarr.Array, r Request, opt *Options) (*participant, error) {
 	s, err := newSession(a, r, opt)
-	if err == nil {
-		err = s.array.writable()
-	}
 	if err != nil {
 		return nil, s.array.fail(operationOf(r), err)
 	}
 	return &participant{array: a, request: r, opt: opt, s: s}, nil
+}
+
+// Needed implements [sharing.Tasks].
+func (p *participant) Needed(ctx context.Context) (bool, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.s
+	if s.destination != nil {
+		return true, nil
+	}
+	old, err := s.array.fresh(ctx)
+	if err != nil {
+		return true, s.array.fail(operationOf(p.request), err)
+	}
+	t, err := s.target(old)
+	return t != nil, s.array.fail(operationOf(p.request), err)
 }
 
 // Do implements [sharing.Tasks].
@@ -134,6 +147,9 @@ func (p *participant) Publish(ctx context.Context) (*Report, error) {
 }
 
 func (p *participant) do(ctx context.Context, share sharing.Share) error {
+	if err := p.s.array.writable(); err != nil {
+		return err
+	}
 	if err := p.join(ctx, share); err != nil {
 		return err
 	}

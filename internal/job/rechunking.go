@@ -193,7 +193,11 @@ func (w *Work) isDone(ctx context.Context, a *zarr.Array, how *rechunk.Options) 
 	if err != nil {
 		return false
 	}
-	needed, err := rechunk.Needed(ctx, a, request, how)
+	tasks, err := rechunk.Tasks(a, request, how)
+	if err != nil {
+		return false
+	}
+	needed, err := tasks.Needed(ctx)
 	return err == nil && !needed
 }
 

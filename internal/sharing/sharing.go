@@ -49,6 +49,10 @@ func (unfinished) Final() {}
 //
 // R is the type of reports of package rechunk, which imports this one.
 type Tasks[R any] interface {
+	// Needed reports whether the rechunk would change the array. It reads the document
+	// and lists nothing. A new array is always needed, and so is what a removal or an
+	// insertion of planes does.
+	Needed(ctx context.Context) (bool, error)
 	// Do executes a share, unless another process has done so. The report says what was
 	// done for this share. If an earlier stage is not complete, the error wraps
 	// [ErrUnfinished] and names a task. If the array has the wanted grid already, as
