@@ -78,9 +78,9 @@ type participant struct {
 	work  *sharedWork  // nil if nothing is known about the array
 }
 
-// Tasks returns what executes the tasks of a plan that several processes share, for the
-// programs that execute plans: its type is internal. Their documentation is docs/jobs.md.
-// If the request is invalid, the error wraps [zarr.ErrInvalidArgument]. Nothing is read or
+// Tasks returns what executes the tasks of a plan that several processes share. It is for
+// the programs that execute plans (docs/jobs.md), because its type is internal. If the
+// request is invalid, the error wraps [zarr.ErrInvalidArgument]. Nothing is read or
 // changed by this call.
 func Tasks(a *zarr.Array, r Request, opt *Options) (sharing.Tasks[Report], error) {
 	p, err := newParticipant(a, r, opt)
