@@ -26,6 +26,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,7 @@ import (
 	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/serve/internal/plain"
 )
 
 // Node is a node that is served.
@@ -59,17 +61,24 @@ type Options struct {
 	// cookie and leads to the address without the query. Requests of other pages need
 	// the header.
 	Token string
+	// Budget bounds the bytes that views take, with what they keep. 0 is 256 MiB. The
+	// least is 16 MiB. A chunk of a view has at most a sixteenth of it, decoded.
+	Budget int64
 	// Log, if not nil, receives a record for each request that was answered, and the
 	// errors of stores. Answers do not have the texts of these errors, because they may
 	// name files.
 	Log *slog.Logger
 }
 
+// defaultBudget is the default of [Options.Budget].
+const defaultBudget = 256 << 20
+
 // Handler serves nodes. It is safe for concurrent use.
 type Handler struct {
 	nodes map[string]*served
 	guard guard
 	log   *slog.Logger
+	views views
 }
 
 // New returns a handler for nodes with different names.
@@ -82,6 +91,7 @@ func New(nodes []Node, opt *Options) (*Handler, error) {
 		return nil, err
 	}
 	h := &Handler{nodes: map[string]*served{}, guard: guard, log: opt.Log}
+	h.views = views{cache: plain.NewCache(cmp.Or(opt.Budget, defaultBudget)), held: map[string]*view{}}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
@@ -151,6 +161,10 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 	name, rest, below := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	if name == "" && !below {
 		h.listNodes(w)
+		return
+	}
+	if options, is := strings.CutPrefix(name, "@"); is {
+		h.end(r, h.serveView(w, r, options, rest))
 		return
 	}
 	n := h.nodes[name]
