@@ -35,6 +35,8 @@ func fail(w http.ResponseWriter, err error) {
 	p := problem{Status: statusOf(err), Kind: zarr.KindOf(err)}
 	if told := (*plain.Refusal)(nil); errors.As(err, &told) {
 		p.Detail = told.Error()
+	} else if p.Status == http.StatusNotFound {
+		p.Detail = "there is no such key"
 	} else if p.Status >= http.StatusInternalServerError {
 		p.Detail = "the log of the server says why"
 	}
@@ -51,7 +53,8 @@ func statusOf(err error) int {
 	case errors.As(err, &told) && errors.Is(err, zarr.ErrLimit):
 		return http.StatusRequestEntityTooLarge
 	case errors.As(err, &told) && errors.Is(err, zarr.ErrUnsupported):
-		return http.StatusNotImplemented
+		// Clients ask again after a status from 500 on.
+		return http.StatusNotAcceptable
 	case errors.As(err, &told):
 		return http.StatusBadRequest
 	case errors.Is(err, fs.ErrNotExist):

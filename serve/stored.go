@@ -3,6 +3,7 @@
 package serve
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -29,7 +30,7 @@ type served struct {
 	location    *zarr.Location
 	// successor returns the address of what has taken the place of a view. It is nil for
 	// keys that are served as they are stored.
-	successor func() string
+	successor func(context.Context) string
 }
 
 func newServed(n Node) (*served, error) {
@@ -77,7 +78,7 @@ func (s *served) serve(w http.ResponseWriter, r *http.Request, path string) erro
 		return nil
 	}
 	if !s.contains(path) {
-		return s.answer(w, errLeadsOut)
+		return s.answer(w, r, errLeadsOut)
 	}
 	if found, err := s.value(w, r, key); found || err != nil {
 		return err
@@ -85,7 +86,7 @@ func (s *served) serve(w http.ResponseWriter, r *http.Request, path string) erro
 	// Programs that list directories leave out the slash at the end. For a missing chunk,
 	// a far store is not asked a second time.
 	if nodename.IsDocument(key.Base()) || !s.near && isChunkName(key.Base()) || !s.isDirectory(r, path) {
-		return s.answer(w, errNotThere)
+		return s.answer(w, r, errNotThere)
 	}
 	redirectToDirectory(w, r)
 	return nil
@@ -100,9 +101,9 @@ type cutShort struct{ error }
 func (e *cutShort) Unwrap() error { return e.error }
 
 // answer answers with an error, and returns it if the log should have it.
-func (s *served) answer(w http.ResponseWriter, err error) error {
+func (s *served) answer(w http.ResponseWriter, r *http.Request, err error) error {
 	if errors.Is(err, plain.ErrGone) {
-		gone(w, err.Error(), s.successor())
+		gone(w, err.Error(), s.successor(r.Context()))
 		return nil
 	}
 	fail(w, err)
@@ -146,7 +147,7 @@ func (s *served) value(w http.ResponseWriter, r *http.Request, key store.Key) (f
 		return false, nil
 	}
 	if err != nil {
-		return true, s.answer(w, err)
+		return true, s.answer(w, r, err)
 	}
 	defer object.Close() // it was only read
 	info := object.Info()
@@ -167,7 +168,7 @@ func (s *served) value(w http.ResponseWriter, r *http.Request, key store.Key) (f
 	if r.Method == http.MethodGet && first < end && !isKept(r, h.Get("ETag")) {
 		// An error is an answer of its own as long as nothing was sent.
 		if err := body.load(first); err != nil {
-			return true, s.answer(w, err)
+			return true, s.answer(w, r, err)
 		}
 	}
 	http.ServeContent(w, r, "", modified(info), body)

@@ -3,6 +3,7 @@
 package serve
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -104,7 +105,7 @@ func (s *views) get(settings plain.Settings, name string, node *zarr.Location) *
 func (v *view) generation(id string) *generation {
 	g := &generation{id: id, shows: plain.New(v.node, v.settings, v.cache)}
 	g.served = served{store: g.shows, directories: store.DirectoriesOf(g.shows), near: true, location: v.node}
-	g.successor = func() string { return v.successor(g) }
+	g.successor = func(ctx context.Context) string { return v.successor(ctx, g) }
 	return g
 }
 
@@ -112,7 +113,7 @@ func (v *view) generation(id string) *generation {
 func (v *view) serve(w http.ResponseWriter, r *http.Request, at, path string) error {
 	g := v.find(at)
 	if g == nil {
-		gone(w, "there is no such state of the view", v.newest())
+		gone(w, "there is no such state of the view", v.address(v.last()))
 		return nil
 	}
 	return g.served.serve(w, r, path)
@@ -130,19 +131,20 @@ func (v *view) find(id string) *generation {
 	return nil
 }
 
-// newest returns the address of the newest state of the view.
-func (v *view) newest() string {
+// last returns the newest generation.
+func (v *view) last() *generation {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.address(v.generations[len(v.generations)-1])
+	return v.generations[len(v.generations)-1]
 }
 
 // successor returns the address of the state of the view that follows a generation, ""
 // if the generation is still whole.
-func (v *view) successor(g *generation) string {
+func (v *view) successor(ctx context.Context, g *generation) string {
 	if !g.shows.Moved() {
 		return ""
 	}
+	v.last().shows.Look(ctx) // it may have ended, too
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if last := v.generations[len(v.generations)-1]; last.shows.Moved() {

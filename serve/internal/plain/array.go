@@ -112,6 +112,11 @@ func (a *array) newFace(ctx context.Context, state *snapshot.Array, kind mapping
 func (a *array) translated(ctx context.Context, doc *metadata.Array) (spec zarr.Spec, changes []string, err error) {
 	to, null := a.view.settings.format(), false
 	if doc.Format() != to {
+		if to == 2 && slices.Contains(doc.DimensionNames, nil) {
+			doc = doc.Clone()
+			doc.DimensionNames = nil
+			changes = append(changes, "dimension names are left out: in format 2, all dimensions have names or none has")
+		}
 		at := a.source.Core().Node
 		images := ome.Images{Reader: tree.Reader{Store: at.Store, Limits: metadata.Limits{}}}
 		translate, filled := masking.ToV3, false
@@ -131,7 +136,7 @@ func (a *array) translated(ctx context.Context, doc *metadata.Array) (spec zarr.
 		if err != nil {
 			return spec, nil, err
 		}
-		if doc, null = mask.Array, mask.Null; mask.Note != "" {
+		if doc, null = mask.Array, mask.Null; mask.Lost || mask.Refused {
 			changes = append(changes, mask.Note)
 		}
 	}
@@ -144,10 +149,10 @@ func (a *array) translated(ctx context.Context, doc *metadata.Array) (spec zarr.
 	return spec, changes, nil
 }
 
-// refusal marks the error for an array that the view cannot describe, which names types
-// and codecs.
+// refusal marks the error for an array that cannot be read or described, which names
+// types and codecs.
 func refusal(err error) error {
-	if errors.Is(err, zarr.ErrUnsupported) {
+	if errors.Is(err, zarr.ErrUnsupported) && !errors.Is(err, store.ErrUnsupported) {
 		return &Refusal{err}
 	}
 	return err
