@@ -46,7 +46,7 @@ func (s *served) list(w http.ResponseWriter, r *http.Request, path string) error
 		return nil
 	}
 	if path != "" && !s.contains(path) {
-		return answer(w, errLeadsOut)
+		return s.answer(w, r, errLeadsOut)
 	}
 	var page *page
 	for e, err := range store.List(r.Context(), s.store, dir, store.Flat) {
@@ -57,7 +57,7 @@ func (s *served) list(w http.ResponseWriter, r *http.Request, path string) error
 			refuse(w, http.StatusNotFound, "the store cannot list: ask for keys, or open consolidated metadata")
 			return nil
 		case err != nil && page == nil:
-			return answer(w, err)
+			return s.answer(w, r, err)
 		case err != nil:
 			return &cutShort{err} // half a list would be a wrong one
 		case isHidden(e.Name):
@@ -73,7 +73,7 @@ func (s *served) list(w http.ResponseWriter, r *http.Request, path string) error
 		page.link(name)
 	}
 	if page == nil {
-		return answer(w, errNotThere)
+		return s.answer(w, r, errNotThere)
 	}
 	page.end()
 	return nil

@@ -10,6 +10,7 @@ import (
 	"net/http"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/serve/internal/plain"
 	"varve.dev/zarr/store"
 )
 
@@ -19,6 +20,8 @@ type problem struct {
 	Status int       `json:"status"`
 	Detail string    `json:"detail,omitempty"`
 	Kind   zarr.Kind `json:"kind,omitempty"`
+	// Successor is the address of what has taken the place of a view.
+	Successor string `json:"successor,omitempty"`
 }
 
 // refuse answers a request that cannot be served.
@@ -30,7 +33,11 @@ func refuse(w http.ResponseWriter, status int, detail string) {
 // and accounts, so only its kind is told.
 func fail(w http.ResponseWriter, err error) {
 	p := problem{Status: statusOf(err), Kind: zarr.KindOf(err)}
-	if p.Status >= http.StatusInternalServerError {
+	if told := (*plain.Refusal)(nil); errors.As(err, &told) {
+		p.Detail = told.Error()
+	} else if p.Status == http.StatusNotFound {
+		p.Detail = "there is no such key"
+	} else if p.Status >= http.StatusInternalServerError {
 		p.Detail = "the log of the server says why"
 	}
 	p.write(w)
@@ -39,7 +46,17 @@ func fail(w http.ResponseWriter, err error) {
 // statusOf returns the status for an error of a store. Only a key without a value is
 // [http.StatusNotFound], because readers take that for the fill value.
 func statusOf(err error) int {
+	told := (*plain.Refusal)(nil)
 	switch {
+	case errors.Is(err, plain.ErrGone):
+		return http.StatusGone
+	case errors.As(err, &told) && errors.Is(err, zarr.ErrLimit):
+		return http.StatusRequestEntityTooLarge
+	case errors.As(err, &told) && errors.Is(err, zarr.ErrUnsupported):
+		// Clients ask again after a status from 500 on.
+		return http.StatusNotAcceptable
+	case errors.As(err, &told):
+		return http.StatusBadRequest
 	case errors.Is(err, fs.ErrNotExist):
 		return http.StatusNotFound
 	case errors.Is(err, store.ErrInvalidKey):

@@ -4,6 +4,7 @@ package serve
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -91,7 +92,7 @@ func (h *Handler) kindOf(path string) string {
 		return name
 	}
 	name, _, _ = strings.Cut(name, ",") // settings follow
-	if h.own[name] != nil {
+	if own, is := strings.CutPrefix(name, "@"); is && (h.own[name] != nil || slices.Contains(reserved, own)) {
 		return name
 	}
 	return ""

@@ -34,7 +34,7 @@ func TestAnswered(t *testing.T) {
 		Mount: map[string]http.Handler{"view": http.NotFoundHandler()},
 	})
 	size := int64(len(body(t, request(t, h, "GET", "/n/zarr.json", "Authorization", "Bearer abc"))))
-	for _, path := range []string{"/n/zarr.json?token=abc", "/n/none?b=abc", "/@health", "/@view/x", "/@other", "/other/zarr.json", "/"} {
+	for _, path := range []string{"/n/zarr.json?token=abc", "/n/none?b=abc", "/@health", "/@view/x", "/@regular,codec=gzip/n/zarr.json", "/@other", "/other/zarr.json", "/"} {
 		request(t, h, "GET", path, "Authorization", "Bearer abc")
 	}
 	request(t, h, "HEAD", "/n/zarr.json")
@@ -47,7 +47,7 @@ func TestAnswered(t *testing.T) {
 	}
 	want := []string{
 		`GET /n/zarr.json "n" 200`, `GET /n/zarr.json "n" 200`, `GET /n/none "n" 404`, `GET /@health "@health" 200`, `GET /@view/x "@view" 404`,
-		`GET /@other "" 404`, `GET /other/zarr.json "" 404`, `GET / "" 200`, `HEAD /n/zarr.json "n" 401`,
+		`GET /@regular,codec=gzip/n/zarr.json "@regular" 200`, `GET /@other "" 400`, `GET /other/zarr.json "" 404`, `GET / "" 200`, `HEAD /n/zarr.json "n" 401`,
 	}
 	if !slices.Equal(kinds, want) || all[0].Bytes != size {
 		t.Errorf("got %q, want %q; %d bytes, want %d", kinds, want, all[0].Bytes, size)

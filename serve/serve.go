@@ -38,6 +38,7 @@ import (
 	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/serve/internal/plain"
 )
 
 // Node is a node that is served.
@@ -72,12 +73,18 @@ type Options struct {
 	// Stall is how long a client may take for 64 KiB of an answer before its connection
 	// is closed, by default 30 s. There is no limit if it is negative.
 	Stall time.Duration
+	// Budget bounds the bytes that views take, with what they keep. 0 is 256 MiB. The
+	// least is 16 MiB. A chunk of a view has at most a sixteenth of it, decoded.
+	Budget int64
 	// Log, if not nil, receives the errors of stores. Answers do not have the texts of
 	// these errors, because they may name files.
 	Log *slog.Logger
 	// Answered, if not nil, is called after each request.
 	Answered func(Answer)
 }
+
+// defaultBudget is the default of [Options.Budget].
+const defaultBudget = 256 << 20
 
 // Handler serves nodes. It is safe for concurrent use.
 type Handler struct {
@@ -88,6 +95,7 @@ type Handler struct {
 	stall    time.Duration
 	room     chan struct{} // has an element for each request in work
 	answered func(Answer)
+	views    views
 }
 
 // New returns a handler for nodes with different names.
@@ -106,6 +114,7 @@ func New(nodes []Node, opt *Options) (*Handler, error) {
 	if h.own, err = mounted(opt.Mount); err != nil {
 		return nil, err
 	}
+	h.views = views{cache: plain.NewCache(cmp.Or(opt.Budget, defaultBudget)), held: map[string]*view{}}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
@@ -195,6 +204,10 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 	}
 	if name == "" && !below {
 		h.listNodes(w)
+		return
+	}
+	if options, is := strings.CutPrefix(name, "@"); is {
+		h.end(r, h.serveView(w, r, options, rest))
 		return
 	}
 	n := h.nodes[name]

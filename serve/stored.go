@@ -3,6 +3,7 @@
 package serve
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -12,8 +13,10 @@ import (
 	"strings"
 	"time"
 
+	"varve.dev/zarr"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/serve/internal/plain"
 	"varve.dev/zarr/store"
 )
 
@@ -24,6 +27,10 @@ type served struct {
 	// directories follow symbolic links, where the store has them.
 	directories store.Directories
 	near        bool // a request costs little
+	location    *zarr.Location
+	// successor returns the address of what has taken the place of a view. It is nil for
+	// keys that are served as they are stored.
+	successor func(context.Context) string
 }
 
 func newServed(n Node) (*served, error) {
@@ -31,7 +38,7 @@ func newServed(n Node) (*served, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", n.Name, err)
 	}
-	s := &served{store: n.Location.Store(), root: root, directories: store.DirectoriesOf(n.Location.Store())}
+	s := &served{store: n.Location.Store(), root: root, directories: store.DirectoriesOf(n.Location.Store()), location: n.Location}
 	_, s.near = store.As[store.Opener](s.store)
 	if _, err := s.directories.Resolve(root); err != nil {
 		return nil, fmt.Errorf("node %s: %w", n.Name, err)
@@ -71,7 +78,7 @@ func (s *served) serve(w http.ResponseWriter, r *http.Request, path string) erro
 		return nil
 	}
 	if !s.contains(path) {
-		return answer(w, errLeadsOut)
+		return s.answer(w, r, errLeadsOut)
 	}
 	if found, err := s.value(w, r, key); found || err != nil {
 		return err
@@ -79,7 +86,7 @@ func (s *served) serve(w http.ResponseWriter, r *http.Request, path string) erro
 	// Programs that list directories leave out the slash at the end. For a missing chunk,
 	// a far store is not asked a second time.
 	if nodename.IsDocument(key.Base()) || !s.near && isChunkName(key.Base()) || !s.isDirectory(r, path) {
-		return answer(w, errNotThere)
+		return s.answer(w, r, errNotThere)
 	}
 	redirectToDirectory(w, r)
 	return nil
@@ -94,7 +101,11 @@ type cutShort struct{ error }
 func (e *cutShort) Unwrap() error { return e.error }
 
 // answer answers with an error, and returns it if the log should have it.
-func answer(w http.ResponseWriter, err error) error {
+func (s *served) answer(w http.ResponseWriter, r *http.Request, err error) error {
+	if errors.Is(err, plain.ErrGone) {
+		gone(w, err.Error(), s.successor(r.Context()))
+		return nil
+	}
 	fail(w, err)
 	if statusOf(err) < http.StatusInternalServerError {
 		return nil
@@ -128,19 +139,22 @@ func (s *served) contains(path string) bool {
 
 // value answers with the value of a key. If there is none, it has not answered.
 func (s *served) value(w http.ResponseWriter, r *http.Request, key store.Key) (found bool, err error) {
+	if kept, err := s.isUnchanged(w, r, key); kept || err != nil {
+		return true, err
+	}
 	object, err := store.Open(r.Context(), s.store, key)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
-		return true, answer(w, err)
+		return true, s.answer(w, r, err)
 	}
 	defer object.Close() // it was only read
 	info := object.Info()
 	h := w.Header()
 	// Any value may be written again. A client that kept it asks whether it still holds.
 	h.Set("Cache-Control", "private, no-cache")
-	if tag := tagOf(info); tag != "" {
+	if tag := s.tag(info); tag != "" {
 		h.Set("ETag", tag)
 	}
 	h.Set("Content-Type", "application/octet-stream")
@@ -154,13 +168,31 @@ func (s *served) value(w http.ResponseWriter, r *http.Request, key store.Key) (f
 	if r.Method == http.MethodGet && first < end && !isKept(r, h.Get("ETag")) {
 		// An error is an answer of its own as long as nothing was sent.
 		if err := body.load(first); err != nil {
-			return true, answer(w, err)
+			return true, s.answer(w, r, err)
 		}
 	}
 	http.ServeContent(w, r, "", modified(info), body)
 	if err := body.end(); err != nil {
 		return true, &cutShort{err}
 	}
+	return true, nil
+}
+
+// isUnchanged answers a request of a client that has the present version of a chunk of a
+// view, which is then not made.
+func (s *served) isUnchanged(w http.ResponseWriter, r *http.Request, key store.Key) (bool, error) {
+	v, ok := s.store.(*plain.View)
+	if !ok || r.Header.Get("If-None-Match") == "" || r.Header.Get("If-Match") != "" {
+		return false, nil
+	}
+	version, err := v.Version(r.Context(), key)
+	tag := s.tag(store.Info{Version: version})
+	if err != nil || tag == "" || !isKept(r, tag) {
+		return false, nil // an error comes again
+	}
+	w.Header().Set("Cache-Control", "private, no-cache")
+	w.Header().Set("ETag", tag)
+	w.WriteHeader(http.StatusNotModified)
 	return true, nil
 }
 
@@ -195,6 +227,15 @@ func modified(info store.Info) time.Time {
 		return time.Time{}
 	}
 	return t
+}
+
+// tag returns the entity tag of a version. That of a chunk of a view is known before its
+// size is.
+func (s *served) tag(info store.Info) string {
+	if s.successor != nil {
+		info.Size = 0
+	}
+	return tagOf(info)
 }
 
 // tagOf returns the entity tag of a version, "" if the store has none. The version itself

@@ -54,7 +54,7 @@ var layers = [][]string{
 	{"internal/copying", "internal/cf", "internal/rowset", "rechunk", "internal/consolidation"},
 	{"cf", "transfer", "check/diff"},
 	{"convert"},
-	{"virtual", "ragged", "pyramid", "check", "check/checksums"},
+	{"virtual", "ragged", "pyramid", "check", "check/checksums", "serve/internal/plain"},
 	{"filter", "internal/job", "serve"},
 	{"internal/layers"},
 }

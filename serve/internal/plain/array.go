@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plain
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	core "varve.dev/zarr/internal/array"
+	"varve.dev/zarr/internal/attributes"
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/masking"
+	"varve.dev/zarr/internal/ome"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/tree"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
+)
+
+// ErrGone means that what a view has shown is no longer there: the array was deleted or
+// replaced, elements have other indices, or a chunk lies beyond the end of an array that
+// has shrunk. A new view shows what is there.
+var ErrGone = errors.New("the view shows what was there before")
+
+// array is one array of a view. Its grid, data type and the indices of its elements stay.
+type array struct {
+	view   *View
+	path   string
+	source *zarr.Array
+	near   bool // a request to the store costs little
+	edges  []int64
+
+	face atomic.Pointer[face]
+	mu   sync.Mutex // of a change of face
+	gone atomic.Pointer[error]
+
+	sightings sightings
+}
+
+// face is how the view shows one state of the source.
+type face struct {
+	state  *snapshot.Array
+	units  *grid.Grid  // what is decoded at once
+	target *zarr.Array // in memory: it has the document, and encodes chunks
+	files  store.Store // of target
+	size   []int64     // the number of chunks along each axis
+	kind   mapping
+	looked atomic.Int64 // when the document was last compared, in nanoseconds since 1970
+}
+
+// newArray opens the view of an array.
+func (v *View) newArray(ctx context.Context, path string, source *zarr.Array) (*array, error) {
+	a := &array{view: v, path: path, source: source, near: engine.Near(source.Location().Store())}
+	state := source.Core().State()
+	kind, err := mappingOf(state.Type, source.Attributes())
+	if err != nil {
+		return nil, err
+	}
+	size := kind.shown.Size()
+	if kind.shown.Variable() {
+		size = textBytes
+	}
+	if a.edges, err = v.settings.edges(state.Finest(), size, v.cache.Limits); err != nil {
+		return nil, err
+	}
+	f, err := a.newFace(ctx, state, kind)
+	if err != nil {
+		return nil, err
+	}
+	a.face.Store(f)
+	return a, nil
+}
+
+// newFace makes the document of a state of the source.
+func (a *array) newFace(ctx context.Context, state *snapshot.Array, kind mapping) (*face, error) {
+	f := &face{state: state, units: state.Finest(), kind: kind, files: memstore.New()}
+	spec, changes, err := a.translated(ctx, state.Doc)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	if spec.FillValue, err = kind.fill(spec); err != nil {
+		return nil, err
+	}
+	spec.Type = kind.shown
+	spec = a.view.settings.spec(spec, a.edges)
+	if spec.Attributes, err = a.served(spec, kind, changes); err != nil {
+		return nil, err
+	}
+	f.target, err = zarr.At(f.files, "").CreateArray(ctx, spec, &zarr.CreateOptions{Options: zarr.Options{StoreFill: true}})
+	if err != nil {
+		return nil, refusal(withoutPlace(err))
+	}
+	f.size = f.target.Grid().Chunks()
+	f.looked.Store(time.Now().UnixNano())
+	return f, nil
+}
+
+// translated returns the source as an array of the other format, so that xarray takes the
+// same elements for missing ones, and says what that takes.
+func (a *array) translated(ctx context.Context, doc *metadata.Array) (spec zarr.Spec, changes []string, err error) {
+	to, null := a.view.settings.format(), false
+	if doc.Format() != to {
+		if to == 2 && slices.Contains(doc.DimensionNames, nil) {
+			doc = doc.Clone()
+			doc.DimensionNames = nil
+			changes = append(changes, "dimension names are left out: in format 2, all dimensions have names or none has")
+		}
+		at := a.source.Core().Node
+		images := ome.Images{Reader: tree.Reader{Store: at.Store, Limits: metadata.Limits{}}}
+		translate, filled := masking.ToV3, false
+		if to == 2 {
+			translate = masking.ToV2
+			if attributes.Unnamed(doc) == "" {
+				filled, err = images.IsLevel(ctx, at.Path)
+				filled = !filled
+			}
+		} else {
+			filled, err = images.MasksFill(ctx, at.Path, doc)
+		}
+		if err != nil {
+			return spec, nil, err
+		}
+		mask, err := translate(doc, filled)
+		if err != nil {
+			return spec, nil, err
+		}
+		if doc, null = mask.Array, mask.Null; mask.Lost || mask.Refused {
+			changes = append(changes, mask.Note)
+		}
+	}
+	if spec, err = zarr.SpecOf(doc); err != nil {
+		return spec, nil, err
+	}
+	if null {
+		spec.FillValue = zarr.FillJSON("null")
+	}
+	return spec, changes, nil
+}
+
+// refusal marks the error for an array that cannot be read or described, which names
+// types and codecs.
+func refusal(err error) error {
+	if errors.Is(err, zarr.ErrUnsupported) && !errors.Is(err, store.ErrUnsupported) {
+		return &Refusal{err}
+	}
+	return err
+}
+
+// withoutPlace takes the place of an array in memory out of an error.
+func withoutPlace(err error) error {
+	if e := (*zarr.Error)(nil); errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
+// current returns how the view shows the present state of the source. A far store is
+// asked at most once in a while, except where must is set.
+func (a *array) current(ctx context.Context, must bool) (*face, error) {
+	if err := a.gone.Load(); err != nil {
+		return nil, *err
+	}
+	f := a.face.Load()
+	now := time.Now()
+	if !must && !a.near && now.Sub(time.Unix(0, f.looked.Load())) < trusted {
+		return f, nil
+	}
+	state, err := a.look(ctx, f.state)
+	switch {
+	case errors.Is(err, core.ErrMoved):
+		return nil, a.leave(fmt.Errorf("%w: elements of %s were dropped or inserted", ErrGone, a.name()))
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, a.leave(fmt.Errorf("%w: %s was deleted", ErrGone, a.name()))
+	case errors.Is(err, zarr.ErrInvalidMetadata):
+		if node, openErr := a.view.node(ctx, a.path); openErr == nil {
+			if _, isGroup := node.(*zarr.Group); isGroup {
+				return nil, a.leave(fmt.Errorf("%w: a group is in the place of %s", ErrGone, a.name()))
+			}
+		}
+		return nil, err
+	case err != nil:
+		return nil, err
+	}
+	if state == f.state {
+		f.looked.Store(now.UnixNano())
+		return f, nil
+	}
+	return a.renew(ctx, state)
+}
+
+// look returns the present state of the source. In a store without versions it reads the
+// document.
+func (a *array) look(ctx context.Context, s *snapshot.Array) (*snapshot.Array, error) {
+	c := a.source.Core()
+	if !s.Version.IsZero() {
+		return c.LookUnmoved(ctx, s)
+	}
+	next, err := c.Reload(ctx, s)
+	if err == nil && next.Numbering != s.Numbering {
+		err = core.ErrMoved
+	}
+	if err == nil && next.Doc.Format() == s.Doc.Format() && sameDocument(next.Doc, s.Doc) {
+		return s, nil
+	}
+	return next, err
+}
+
+// sameDocument reports whether two documents say the same.
+func sameDocument(a, b *metadata.Array) bool {
+	x, errX := a.Marshal(metadata.Limits{})
+	y, errY := b.Marshal(metadata.Limits{})
+	return errX == nil && errY == nil && bytes.Equal(x, y) && bytes.Equal(a.Attributes, b.Attributes)
+}
+
+// renew takes over a newer state of the source.
+func (a *array) renew(ctx context.Context, state *snapshot.Array) (*face, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	f := a.face.Load()
+	if f.state == state {
+		return f, nil
+	}
+	if was := f.state; was.Type != state.Type || was.Grid.Rank() != state.Grid.Rank() || !bytes.Equal(was.Fill, state.Fill) {
+		return nil, a.leave(fmt.Errorf("%w: %s was replaced", ErrGone, a.name()))
+	}
+	kind, err := mappingOf(state.Type, a.source.Attributes())
+	if err == nil && kind.shown != f.kind.shown {
+		return nil, a.leave(fmt.Errorf("%w: attributes of %s give its elements another type", ErrGone, a.name()))
+	}
+	if err == nil {
+		f, err = a.newFace(ctx, state, kind)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.face.Store(f)
+	return f, nil
+}
+
+// leave ends the view of the array with an error, which it returns.
+func (a *array) leave(err error) error {
+	a.gone.CompareAndSwap(nil, &err)
+	a.view.moved.Store(true)
+	return *a.gone.Load()
+}
+
+// name names the array in messages.
+func (a *array) name() string {
+	if a.path == "" {
+		return "the array"
+	}
+	return "the array " + a.path
+}
+
+// document returns a document of the array.
+func (a *array) document(ctx context.Context, name string) ([]byte, error) {
+	f, err := a.current(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	key, err := store.ParseKey(name)
+	if err != nil {
+		return nil, err
+	}
+	data, _, err := f.files.Get(ctx, key, store.Request{}, nil)
+	return data, err
+}
+
+// sightings are the versions of stored chunks that were seen last.
+type sightings struct {
+	mu   sync.Mutex
+	seen map[store.Key]sighting
+}
+
+type sighting struct {
+	version string // "" if the bytes must not be kept
+	weak    bool
+	at      time.Time
+}
+
+// mostSightings bounds the versions that are remembered for an array.
+const mostSightings = 1 << 15
+
+func (s *sightings) get(key store.Key, now time.Time) (sighting, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	is, ok := s.seen[key]
+	return is, ok && now.Sub(is.at) < trusted
+}
+
+func (s *sightings) put(key store.Key, is sighting) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seen == nil || len(s.seen) >= mostSightings {
+		s.seen = map[store.Key]sighting{}
+	}
+	s.seen[key] = is
+}
+
+// notStored is the version of a chunk that is not stored.
+const notStored = "missing"
+
+// version returns the version of a stored chunk of the source.
+func (a *array) version(ctx context.Context, key store.Key) (sighting, error) {
+	now := time.Now()
+	if is, ok := a.sightings.get(key, now); ok && !a.near {
+		return is, nil
+	}
+	info, err := store.Stat(ctx, a.source.Location().Store(), key)
+	is := sighting{versionOf(info, now), info.Version.IsWeak(), now}
+	if errors.Is(err, fs.ErrNotExist) {
+		is, err = sighting{version: notStored, at: now}, nil
+	}
+	if err == nil && !a.near {
+		a.sightings.put(key, is)
+	}
+	return is, err
+}
+
+// contains reports whether the view has a chunk of this index.
+func (f *face) contains(index []int64) bool {
+	return len(index) == len(f.size) && !slices.ContainsFunc(index, func(n int64) bool { return n < 0 }) &&
+		slices.CompareFunc(index, f.size, func(i, n int64) int {
+			if i < n {
+				return 0
+			}
+			return 1
+		}) == 0
+}
+
+// failed returns the error of a read of the source. A read that finds elements moved ends
+// the view of the array.
+func (a *array) failed(err error) error {
+	if errors.Is(err, core.ErrMoved) {
+		return a.leave(fmt.Errorf("%w: elements of %s were dropped or inserted", ErrGone, a.name()))
+	}
+	return err
+}
+
+// digest returns the version of a document.
+func digest(data []byte) store.Version {
+	sum := sha256.Sum256(data)
+	return store.MakeVersion(base64.RawURLEncoding.EncodeToString(sum[:15]))
+}

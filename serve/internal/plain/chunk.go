@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plain
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
+)
+
+// request is one chunk of a view that is asked for.
+type request struct {
+	*array
+	f      *face
+	index  []int64
+	region grid.Box // of the array
+	stamps map[string]sighting
+	tag    sighting // of all that the chunk is made from
+}
+
+// mostChunks bounds the chunks of a source that are read for one chunk of a view.
+const mostChunks = 1 << 16
+
+// request prepares the answer to a request for a chunk.
+func (a *array) request(ctx context.Context, index []int64) (*request, error) {
+	f, err := a.current(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	// The array may have grown since a far store was asked.
+	if r := (&request{array: a, f: f, index: index}); !f.contains(index) || r.isAtEnd() {
+		if f, err = a.current(ctx, true); err != nil {
+			return nil, err
+		}
+	}
+	if !f.contains(index) {
+		return nil, fmt.Errorf("%w: chunk %v lies beyond %s, whose shape is %v", ErrGone, index, a.name(), f.target.Shape())
+	}
+	r := &request{array: a, f: f, index: index}
+	r.region = r.box()
+	return r, r.stamp(ctx)
+}
+
+// box returns the elements of the chunk that the array has.
+func (r *request) box() grid.Box {
+	box := make(grid.Box, len(r.index))
+	for i, n := range r.index {
+		box[i] = grid.Interval{Start: n * r.edges[i], Stop: min((n+1)*r.edges[i], r.f.state.Grid.Axis(i).Extent())}
+	}
+	return box
+}
+
+// isAtEnd reports whether the chunk reaches beyond the end of an axis, so that an append
+// changes what it has.
+func (r *request) isAtEnd() bool {
+	for i, n := range r.index {
+		if (n+1)*r.edges[i] > r.f.state.Grid.Axis(i).Extent() {
+			return true
+		}
+	}
+	return false
+}
+
+// stamp finds the versions of all stored chunks that the chunk is made from. They are
+// those before the chunks are read, so that bytes are never kept under a later version.
+func (r *request) stamp(ctx context.Context) error {
+	chunks, err := r.f.state.Grid.Touching(r.region)
+	if err != nil {
+		return err
+	}
+	r.stamps = map[string]sighting{}
+	var mu sync.Mutex
+	g, within := parallel.New(ctx)
+	g.SetLimit(r.concurrency())
+	count := 0
+	for c := range chunks {
+		if count++; count > mostChunks {
+			return g.Wait(refuse(zarr.ErrLimit, "a chunk of the view is made from more than %s: ask for smaller ones with chunks=", quantity.Count(mostChunks, "chunks")))
+		}
+		key := r.f.state.Engine.Key(c.Index)
+		see := func() error {
+			is, err := r.version(within, key)
+			mu.Lock()
+			r.stamps[key.String()] = is
+			mu.Unlock()
+			return err
+		}
+		if !r.near {
+			g.Go(see)
+		} else if err := see(); err != nil {
+			return g.Wait(err)
+		}
+	}
+	if err := g.Wait(nil); err != nil {
+		return err
+	}
+	r.tag = r.sum()
+	return nil
+}
+
+// concurrency is the number of parts of the source that a request reads at once.
+func (r *request) concurrency() int {
+	return engine.InFlight(r.source.Location().Store(), r.source.Options().Concurrency, runtime.GOMAXPROCS(0))
+}
+
+// encoder is the version of what encodes chunks of views: other versions of the program
+// may make other bytes of the same elements.
+var encoder = sync.OnceValue(func() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	text := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			text += " " + s.Value
+		}
+	}
+	return text
+})
+
+// sum returns a version of the chunk, which changes with everything that it is made from.
+func (r *request) sum() sighting {
+	tag := sighting{}
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %s %v %v %v %s\n", encoder(), r.view.settings, r.index, r.edges, r.region, r.f.kind.of)
+	fmt.Fprintf(h, "%s\n", r.f.target.FillValue().JSON())
+	for _, key := range slices.Sorted(maps.Keys(r.stamps)) {
+		is := r.stamps[key]
+		if is.version == "" {
+			return sighting{weak: true}
+		}
+		tag.weak = tag.weak || is.weak
+		fmt.Fprintf(h, "%q %q\n", key, is.version)
+	}
+	tag.version = base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:15])
+	if tag.weak {
+		tag.version = "W/" + tag.version
+	}
+	return tag
+}
+
+// encoded returns the chunk. The caller returns held bytes to the budget of work when it
+// no longer needs it.
+func (r *request) encoded(ctx context.Context) (data []byte, held int64, err error) {
+	c := r.view.cache
+	var where []byte
+	for _, n := range r.index {
+		where = binary.AppendVarint(where, n)
+	}
+	data, err = c.encoded.get(ctx, place{r.array, string(where), r.tag.version}, r.make)
+	if err != nil {
+		return nil, 0, err
+	}
+	held, err = c.work.Acquire(ctx, int64(len(data)))
+	return data, held, err
+}
+
+// make reads and encodes the chunk.
+func (r *request) make(ctx context.Context) ([]byte, error) {
+	if r.f.kind.of.Variable() {
+		return r.makeText(ctx)
+	}
+	of, shown := r.f.kind.of.Size(), r.f.kind.shown.Size()
+	elements, ok := checked.Product(r.edges...)
+	if !ok {
+		return nil, zarr.ErrLimit
+	}
+	c := r.view.cache
+	held, err := c.work.Acquire(ctx, elements*int64(of+2*shown)+c.reading)
+	if err != nil {
+		return nil, err
+	}
+	defer c.work.Release(held)
+	data := make([]byte, elements*int64(of))
+	inside := strided.Contiguous(data, r.edges, of).Sub(grid.BoxOf(r.region.Shape()))
+	if n, _ := r.region.Len(); n < elements {
+		strided.FillBytes(data, r.f.state.Fill)
+	}
+	if err := r.read(ctx, inside); err != nil {
+		return nil, err
+	}
+	if r.f.kind.convert != nil {
+		wide := make([]byte, elements*int64(shown))
+		r.f.kind.convert(wide, data)
+		data = wide
+	}
+	if err := r.f.target.WriteChunk(ctx, r.index, data); err != nil {
+		return nil, withoutPlace(err)
+	}
+	return r.take(ctx)
+}
+
+// take takes the encoded chunk out of the store in memory.
+func (r *request) take(ctx context.Context) ([]byte, error) {
+	key := r.f.target.Core().State().Engine.Key(r.index)
+	data, _, err := r.f.files.Get(ctx, key, store.Request{}, nil)
+	if err == nil {
+		_, err = store.Write(ctx, r.f.files, store.Delete(key), store.Flush)
+	}
+	return data, err
+}
+
+// makeText is make for elements of variable length.
+func (r *request) makeText(ctx context.Context) ([]byte, error) {
+	c := r.view.cache
+	held, err := c.work.Acquire(ctx, c.reading*4)
+	if err != nil {
+		return nil, err
+	}
+	defer c.work.Release(held)
+	sel := selection.BoxOf(r.region)
+	text, err := zarr.Read[[]byte](ctx, r.source, sel)
+	if err != nil {
+		return nil, err
+	}
+	if err := zarr.Write(ctx, r.f.target, sel, text.Data); err != nil {
+		return nil, withoutPlace(err)
+	}
+	return r.take(ctx)
+}
+
+// read reads the region of the chunk into a view of its shape.
+func (r *request) read(ctx context.Context, into strided.View) error {
+	cells, err := r.f.units.Touching(r.region)
+	if err != nil {
+		return err
+	}
+	// Chunks that other requests do not need are decoded into place.
+	if data, ok := into.Bytes(); ok && r.isAlone() {
+		return r.source.ReadBytes(ctx, selection.BoxOf(r.region), data)
+	}
+	g, within := parallel.New(ctx)
+	g.SetLimit(r.concurrency())
+	for c := range cells {
+		g.Go(func() error { return r.readUnit(within, c, into) })
+		if within.Err() != nil {
+			break
+		}
+	}
+	return g.Wait(nil)
+}
+
+// isAlone reports whether the region has whole units only, or parts that can be read
+// without the rest.
+func (r *request) isAlone() bool {
+	if r.f.state.Engine.Chain.Plain() {
+		return true
+	}
+	for i, side := range r.region {
+		a := r.f.units.Axis(i)
+		first, within, ok := a.Locate(side.Start)
+		if !ok || within != 0 {
+			return false
+		}
+		if side.Stop == a.Extent() {
+			continue
+		}
+		if _, within, ok = a.Locate(side.Stop); !ok || within != 0 || first < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// readUnit reads the part of the region that lies in a unit of the source.
+func (r *request) readUnit(ctx context.Context, c *grid.Chunk, into strided.View) error {
+	whole := c.Box()
+	part := make(grid.Box, len(whole))
+	from, to := make(grid.Box, len(whole)), make(grid.Box, len(whole))
+	for i, side := range whole {
+		part[i] = side.Intersect(r.region[i])
+		from[i] = grid.Interval{Start: part[i].Start - side.Start, Stop: part[i].Stop - side.Start}
+		to[i] = grid.Interval{Start: part[i].Start - r.region[i].Start, Stop: part[i].Stop - r.region[i].Start}
+	}
+	size := r.f.kind.of.Size()
+	shape := whole.Shape()
+	n, ok := checked.Product(append(slices.Clone(shape), int64(size))...)
+	cache := r.view.cache
+	if !ok || n > cache.decoded.limit/8 {
+		// A part of a large unit is read without keeping the rest.
+		shape = part.Shape()
+		elements, _ := part.Len()
+		data := make([]byte, elements*int64(size)) // at most those of the region
+		if err := r.source.ReadBytes(ctx, selection.BoxOf(part), data); err != nil {
+			return err
+		}
+		strided.Copy(into.Sub(to), strided.Contiguous(data, shape, size))
+		return nil
+	}
+	chunk, _, err := r.f.state.Grid.Locate(c.Start)
+	if err != nil {
+		return err
+	}
+	key := r.f.state.Engine.Key(chunk).String()
+	where := []byte(key)
+	for _, side := range whole {
+		where = binary.AppendVarint(binary.AppendVarint(where, side.Start), side.Stop)
+	}
+	data, err := cache.decoded.get(ctx, place{r.array, string(where), r.stamps[key].version}, func(ctx context.Context) ([]byte, error) {
+		held, err := cache.work.AcquireMore(ctx, n+cache.reading)
+		if err != nil {
+			return nil, err
+		}
+		defer cache.work.ReleaseMore(held)
+		data := make([]byte, n)
+		return data, r.source.ReadBytes(ctx, selection.BoxOf(whole), data)
+	})
+	if err != nil {
+		return err
+	}
+	strided.Copy(into.Sub(to), strided.Contiguous(data, shape, size).Sub(from))
+	return nil
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serve_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/rechunk"
+	"varve.dev/zarr/serve"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
+)
+
+// rows returns a store with an array of rows, and the array.
+func rows(t *testing.T, n int, cuts ...grid.Cut) (store.Store, *zarr.Array) {
+	t.Helper()
+	s := memstore.New()
+	a, err := zarr.At(s, "n").CreateArray(t.Context(), zarr.Spec{Shape: []int64{int64(n)}, Type: dtype.Int32, Chunks: cuts}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := zarr.Write(t.Context(), a, nil, numbers(0, n)); err != nil {
+		t.Fatal(err)
+	}
+	return s, a
+}
+
+// numbers returns n numbers, from first on.
+func numbers(first, n int) []int32 {
+	list := make([]int32, n)
+	for i := range list {
+		list[i] = int32(first + i)
+	}
+	return list
+}
+
+// TestView opens views of an array with unequal chunks over HTTP.
+func TestView(t *testing.T) {
+	s, _ := rows(t, 10, grid.Edges(4, 1, 5))
+	server := httptest.NewServer(handler(t, zarr.At(s, "n"), nil))
+	defer server.Close()
+	for _, view := range []string{"@regular", "@regular,chunks=3", "@regular,codec=gzip,chunks=7", "@v2", "@v2,chunks=2,codec=none"} {
+		a, err := zarr.OpenArray(t.Context(), server.URL+"/"+view+"/n", nil)
+		if err != nil {
+			t.Fatal(view, err)
+		}
+		got, err := zarr.Read[int32](t.Context(), a, nil)
+		if err != nil || !slices.Equal(got.Data, numbers(0, 10)) || a.Grid().Name() != "regular" {
+			t.Errorf("%s: %v, %v", view, got.Data, err)
+		}
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestViewRequests asks for parts and versions of a chunk of a view.
+func TestViewRequests(t *testing.T) {
+	s, a := rows(t, 10, grid.Edges(4, 1, 5))
+	h := handler(t, zarr.At(s, "n"), nil)
+	const path = "/@regular,chunks=3,codec=none/n/c/1"
+	whole := request(t, h, "GET", path)
+	value, tag := body(t, whole), whole.Header.Get("ETag")
+	if whole.StatusCode != 200 || len(value) != 12 || !strings.HasPrefix(tag, `"`) {
+		t.Fatal(whole.StatusCode, len(value), tag)
+	}
+	for _, method := range []string{"GET", "HEAD"} {
+		kept := request(t, h, method, path, "If-None-Match", `"x", `+tag)
+		if kept.StatusCode != 304 || kept.Header.Get("ETag") != tag {
+			t.Errorf("%s of a version that is kept: status %d", method, kept.StatusCode)
+		}
+	}
+	if is := request(t, h, "HEAD", path); is.ContentLength != 12 || is.Header.Get("ETag") != tag {
+		t.Errorf("HEAD: %d bytes, %s", is.ContentLength, is.Header.Get("ETag"))
+	}
+	if is := request(t, h, "GET", path, "Range", "bytes=4-7", "If-Range", tag); is.StatusCode != 206 || body(t, is) != value[4:8] {
+		t.Errorf("a part: status %d", is.StatusCode)
+	}
+	if err := zarr.Write(t.Context(), a, nil, numbers(5, 10)); err != nil {
+		t.Fatal(err)
+	}
+	if is := request(t, h, "GET", path, "If-None-Match", tag); is.StatusCode != 200 || body(t, is) == value {
+		t.Errorf("a version that was replaced: status %d", is.StatusCode)
+	}
+	if is := request(t, h, "GET", path, "Range", "bytes=4-7", "If-Range", tag); is.StatusCode != 200 {
+		t.Errorf("a part of a version that was replaced: status %d", is.StatusCode)
+	}
+}
+
+// TestViewStatuses asks for what views have not.
+func TestViewStatuses(t *testing.T) {
+	s, _ := rows(t, 10, grid.Edges(4, 1, 5))
+	odd, err := zarr.At(s, "odd").CreateArray(t.Context(), zarr.Spec{Shape: []int64{4}, Type: dtype.Int32}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := odd.Metadata()
+	doc.Codecs = []metadata.Extension{{Name: "unheard-of"}}
+	raw, err := doc.Marshal(metadata.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, "odd/zarr.json", raw)
+	h, err := serve.New([]serve.Node{{Name: "n", Location: zarr.At(s, "n")}, {Name: "odd", Location: zarr.At(s, "odd")}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]int{
+		"/@regular/n/zarr.json":               200,
+		"/@regular/n":                         301,
+		"/@regular/n/":                        200,
+		"/@regular/":                          200,
+		"/@regular/n/c/0":                     200,
+		"/@regular/n/.zarray":                 404,
+		"/@v2/n/zarr.json":                    404,
+		"/@v2/n/.zarray":                      200,
+		"/@regular/n/c/77":                    410,
+		"/@regular/n/x/c/0":                   410,
+		"/@regular/n/x":                       404,
+		"/@regular/m/zarr.json":               404,
+		"/@regular,at=x/n/zarr.json":          410,
+		"/@regular,chunks=0/n/zarr.json":      400,
+		"/@regular,chunks=1x1/n/zarr.json":    200, // not for arrays of this rank
+		"/@regular,codec=lz4/n/zarr.json":     400,
+		"/@regular,x=1/n/zarr.json":           400,
+		"/@other/n/zarr.json":                 400,
+		"/@/n/zarr.json":                      400,
+		"/@regular/odd/zarr.json":             406,
+		"/@regular/n/__varve/x":               404,
+		"/@regular/n/.hidden":                 404,
+		"/@regular,chunks=9999999/n/.x/c/0":   404,
+		"/@regular,chunks=99999999/n/c/0":     400,
+		"/@regular,chunks=3,codec=none/n/c/3": 200,
+	} {
+		is := request(t, h, "GET", path)
+		text := body(t, is)
+		if is.StatusCode != want {
+			t.Errorf("%s: status %d, want %d: %s", path, is.StatusCode, want, text)
+		}
+		if want >= 400 {
+			var p struct {
+				Status int
+				Detail string
+			}
+			if err := json.Unmarshal([]byte(text), &p); err != nil || p.Status != want || p.Detail == "" {
+				t.Errorf("%s: %s", path, text)
+			}
+		}
+	}
+}
+
+// TestSuccessor drops rows of an array: the view ends and names the one that follows.
+func TestSuccessor(t *testing.T) {
+	s, a := rows(t, 10, grid.Edges(4, 1, 5))
+	h := handler(t, zarr.At(s, "n"), nil)
+	const view = "@regular,chunks=3"
+	read := func(view string) *http.Response { return request(t, h, "GET", "/"+view+"/n/c/0") }
+	if is := read(view); is.StatusCode != 200 {
+		t.Fatal(is.StatusCode)
+	}
+	for i := range 12 {
+		if err := zarr.Append(t.Context(), a, 0, numbers(10+i, 1), nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := rechunk.Do(t.Context(), a, rechunk.Removal{Axis: 0, Range: grid.Interval{Start: 0, Stop: 1}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := rechunk.Vacuum(t.Context(), a, &rechunk.VacuumOptions{Grace: -1}); err != nil {
+			t.Fatal(err)
+		}
+		is := read(view)
+		link := is.Header.Get("Link")
+		next, _, found := strings.Cut(strings.TrimPrefix(link, "</"), "/n/>")
+		if is.StatusCode != 410 || !found || !strings.Contains(body(t, is), next) {
+			t.Fatalf("status %d, link %s", is.StatusCode, link)
+		}
+		for range 2 {
+			if is := read(next); is.StatusCode != 200 {
+				t.Fatalf("%s: status %d", next, is.StatusCode)
+			}
+		}
+		if is := read(view + ",at=lost"); is.StatusCode != 410 || is.Header.Get("Link") != link {
+			t.Errorf("a state that is not known: status %d, link %s", is.StatusCode, is.Header.Get("Link"))
+		}
+	}
+}
+
+// TestReadersOfGrowth reads views while their source grows and is compacted: no element
+// ever has another value than its own.
+func TestReadersOfGrowth(t *testing.T) {
+	s, a := rows(t, 10, grid.Edges(4, 1, 5))
+	server := httptest.NewServer(handler(t, zarr.At(s, "n"), nil))
+	defer server.Close()
+	done := make(chan struct{})
+	var g sync.WaitGroup
+	for i, view := range []string{"@regular", "@regular,chunks=3", "@v2,chunks=16", "@regular,chunks=5,codec=none"} {
+		g.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-done:
+					if n > 2 {
+						return
+					}
+				default:
+				}
+				b, err := zarr.OpenArray(t.Context(), server.URL+"/"+view+"/n", nil)
+				if err != nil {
+					t.Error(i, err)
+					return
+				}
+				got, err := zarr.Read[int32](t.Context(), b, nil)
+				if err != nil || !slices.Equal(got.Data, numbers(0, len(got.Data))) || len(got.Data) < 10 {
+					t.Error(view, got.Data, err)
+				}
+				_ = b.Close()
+			}
+		})
+	}
+	for n := 10; n < 60; n += 2 {
+		if err := zarr.Append(t.Context(), a, 0, numbers(n, 2), nil); err != nil {
+			t.Error(err)
+		}
+		if n%20 == 0 {
+			if _, err := rechunk.Do(t.Context(), a, rechunk.Compaction{Axis: 0, UpTo: 8}, nil); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	close(done)
+	g.Wait()
+}
+
+// TestManyViews holds a bounded number of views.
+func TestManyViews(t *testing.T) {
+	s, _ := rows(t, 10, grid.Every(5))
+	h := handler(t, zarr.At(s, "n"), nil)
+	last := 0
+	for i := range 1010 {
+		last = request(t, h, "GET", fmt.Sprintf("/@regular,chunks=%d/n/zarr.json", i+1)).StatusCode
+	}
+	if first := request(t, h, "GET", "/@regular,chunks=1/n/zarr.json").StatusCode; first != 200 || last != 503 {
+		t.Errorf("the first view has status %d, the last one %d", first, last)
+	}
+}
