@@ -140,8 +140,8 @@ func (s *server) serve(ctx context.Context, l *listener) error {
 	if err == nil {
 		return nil
 	}
-	s.cancel()
 	_ = s.http.Close() // the connections are lost in any case
+	s.cancel()         // afterwards, so that no request is answered with this as its error
 	s.settle()
 	return failure.Leftover(ctx.Err(), "requests that were not answered within %s were cut", phrase.Duration(Grace))
 }
