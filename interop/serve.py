@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 """Reads arrays over HTTP: `serve.py CLIENT`, with a request {"url", "format"} a line in and an answer a line out, {"shape", "data"} or {"error"}.
 data is in C order, hexadecimal and little endian, or a list of texts in hexadecimal. Groups of {"url", "path"} are opened by xarray as a local copy is."""
 

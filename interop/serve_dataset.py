@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 """Writes one data set in three forms below a folder: v3.zarr, v2.zarr and file.nc."""
 
 import sys

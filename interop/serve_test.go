@@ -131,7 +131,7 @@ func exists(path string) bool {
 }
 
 // TestServe lets other programs read every array of the archive, with all grids, shards,
-// codecs and data types, through views: they read the same elements, or refuse a data type.
+// codecs and data types, through views: they read the same elements, or refuse a type.
 func TestServe(t *testing.T) {
 	url, arrays := serveFixtures(t)
 	for name, python := range clients(t) {

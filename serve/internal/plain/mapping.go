@@ -94,9 +94,9 @@ func (m mapping) fill(of zarr.Spec) (zarr.FillValue, error) {
 	return zarr.FillJSON(string(raw)), err
 }
 
-// Served is the attribute of a node of a view that says how it differs from its source, if
-// it does: an object with "changes" of an array, and "refused" of a group, the reasons for
-// which arrays are not shown by their paths.
+// Served is the attribute of a node of a view that differs from its source. It is an
+// object: "changes" is a list of sentences, and "refused", of a group, has the reasons
+// for which arrays are not shown, by their paths.
 const Served = own.Attributes + "served"
 
 // served returns the attributes that the view shows.
