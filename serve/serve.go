@@ -5,7 +5,7 @@
 // A [Handler] serves the keys of each node as they are stored, at /NAME/KEY: with ranges,
 // validators and listings, so that every program that reads Zarr over HTTP can open
 // http://ADDRESS/NAME. It answers GET, HEAD, and the questions that browsers ask before
-// another page may read (OPTIONS).
+// another page may read (OPTIONS). At /@health it answers that it works.
 //
 // # What is not served
 //
@@ -33,6 +33,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,13 +63,24 @@ type Options struct {
 	// cookie and leads to the address without the query. Requests of other pages need
 	// the header.
 	Token string
+	// Mount has further handlers, each for the address /@NAME and those below it. They
+	// get GET and HEAD of the requests that are permitted, with the whole path. The names
+	// events, health, regular, v2 and values are those of this package.
+	Mount map[string]http.Handler
+	// Requests is the number of requests for nodes that are in work at once, by default
+	// 256. Further ones are answered with 503, and are to be repeated.
+	Requests int
+	// Stall is how long a client may take for 64 KiB of an answer before its connection
+	// is closed, by default 30 s. There is no limit if it is negative.
+	Stall time.Duration
 	// Budget bounds the bytes that views take, with what they keep. 0 is 256 MiB. The
 	// least is 16 MiB. A chunk of a view has at most a sixteenth of it, decoded.
 	Budget int64
-	// Log, if not nil, receives a record for each request that was answered, and the
-	// errors of stores. Answers do not have the texts of these errors, because they may
-	// name files.
+	// Log, if not nil, receives the errors of stores. Answers do not have the texts of
+	// these errors, because they may name files.
 	Log *slog.Logger
+	// Answered, if not nil, is called after each request.
+	Answered func(Answer)
 }
 
 // defaultBudget is the default of [Options.Budget].
@@ -76,10 +88,14 @@ const defaultBudget = 256 << 20
 
 // Handler serves nodes. It is safe for concurrent use.
 type Handler struct {
-	nodes map[string]*served
-	guard guard
-	log   *slog.Logger
-	views views
+	nodes    map[string]*served
+	own      map[string]http.Handler // by @NAME
+	guard    guard
+	log      *slog.Logger
+	stall    time.Duration
+	room     chan struct{} // has an element for each request in work
+	answered func(Answer)
+	views    views
 }
 
 // New returns a handler for nodes with different names.
@@ -91,7 +107,13 @@ func New(nodes []Node, opt *Options) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Handler{nodes: map[string]*served{}, guard: guard, log: opt.Log}
+	h := &Handler{
+		nodes: map[string]*served{}, guard: guard, log: opt.Log, stall: cmp.Or(opt.Stall, 30*time.Second),
+		room: make(chan struct{}, cmp.Or(max(opt.Requests, 0), 256)), answered: opt.Answered,
+	}
+	if h.own, err = mounted(opt.Mount); err != nil {
+		return nil, err
+	}
 	h.views = views{cache: plain.NewCache(cmp.Or(opt.Budget, defaultBudget)), held: map[string]*view{}}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
@@ -125,13 +147,21 @@ func checkName(name string) error {
 
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	begun, counted := time.Now(), &counter{ResponseWriter: w, status: http.StatusOK}
+	begun, counted := time.Now(), &response{ResponseWriter: w, status: http.StatusOK, stall: h.stall, streams: r.ProtoMajor > 1}
 	defer func() {
-		h.log.Info("request", "method", r.Method, "path", r.URL.Path, "status", counted.status, "bytes", counted.bytes, "duration", time.Since(begun), "remote", r.RemoteAddr)
+		counted.limit(time.Now())
+		if h.answered != nil {
+			h.answered(Answer{r.Method, r.URL.Path, h.kindOf(r.URL.Path), r.RemoteAddr, counted.status, counted.bytes, time.Since(begun)})
+		}
 	}()
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cross-Origin-Resource-Policy", "same-origin") // except for what CORS permits
 	w.Header().Set("Referrer-Policy", "no-referrer")
+	if r.ContentLength != 0 {
+		// Package net/http would wait for the end of a body, which nobody reads.
+		w.Header().Set("Connection", "close")
+		_ = http.NewResponseController(w).SetReadDeadline(begun) // writers of tests have none
+	}
 	if !h.guard.admits(counted, r) {
 		return
 	}
@@ -160,6 +190,18 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name, rest, below := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if own := h.own[name]; own != nil {
+		own.ServeHTTP(w, r)
+		return
+	}
+	select {
+	case h.room <- struct{}{}:
+		defer func() { <-h.room }()
+	default:
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusServiceUnavailable, "the server has as many requests in work as it takes: repeat the request later")
+		return
+	}
 	if name == "" && !below {
 		h.listNodes(w)
 		return
@@ -195,38 +237,31 @@ func (h *Handler) end(r *http.Request, err error) {
 	}
 }
 
-// counter counts what is answered.
-type counter struct {
-	http.ResponseWriter
-	status int
-	bytes  int64
-}
+// reserved are the names of addresses that this package has, or will have.
+var reserved = []string{"events", "health", "regular", "v2", "values"}
 
-// WriteHeader implements [http.ResponseWriter].
-func (c *counter) WriteHeader(status int) {
-	c.status = status
-	c.ResponseWriter.WriteHeader(status)
-}
-
-// Write implements [http.ResponseWriter].
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.ResponseWriter.Write(p)
-	c.bytes += int64(n)
-	return n, err
-}
-
-// ReadFrom implements [io.ReaderFrom]. [http.ServeContent] copies a value with it.
-func (c *counter) ReadFrom(from io.Reader) (n int64, err error) {
-	limited, ok := from.(*io.LimitedReader)
-	if ok {
-		if value, is := limited.R.(*reader); is {
-			n, err = value.writeTo(c, limited.N)
-			limited.N -= n
-			return n, err
+// mounted returns the handlers of addresses that begin with @.
+func mounted(mount map[string]http.Handler) (map[string]http.Handler, error) {
+	own := map[string]http.Handler{"@health": http.HandlerFunc(health)}
+	for name, h := range mount {
+		switch {
+		case slices.Contains(reserved, name):
+			return nil, fmt.Errorf("/@%s is an address of package serve: mount the handler under another name", name)
+		case name == "" || h == nil || strings.ContainsAny(name, "@,/"):
+			return nil, fmt.Errorf("there can be no handler at /@%s: give one, and a name without @, commas and slashes", name)
 		}
+		own["@"+name] = h
 	}
-	return io.Copy(struct{ io.Writer }{c}, from)
+	return own, nil
 }
 
-// Unwrap is for [http.ResponseController].
-func (c *counter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+// health answers that the server works.
+func health(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/@health" {
+		refuse(w, http.StatusNotFound, "the address is /@health")
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = io.WriteString(w, "ok\n") // the client may have gone
+}

@@ -127,6 +127,10 @@ func runThere(t *testing.T, place, secret string) {
 			t.Errorf("%s: status %d, %s%s", line, status, out, errs)
 		}
 	}
+	ran["serve"] = true
+	if value, said := serveOnce(t, group, "a/zarr.json"); !strings.Contains(value, `"int32"`) || secret != "" && strings.Contains(value+said, secret) {
+		t.Errorf("it served %s, and printed %s", value, said)
+	}
 	if out := must(t, "", "check", group, "--json"); !strings.Contains(out, `"found": []`) {
 		t.Error(out)
 	}

@@ -24,6 +24,7 @@ var notRun = map[string]string{
 	"varve run s3://bucket/p.json":   "there is no bucket; TestPlanInStore and TestTakingJobs have some",
 	"QUEUE=q":                        "TestScripts runs it",
 	"varve bench":                    "measures for seconds",
+	"varve serve":                    "runs until a signal; TestServe of package serving has it",
 	"varve demo":                     "has its own tests, and takes seconds",
 	"varve copy https":               "needs a network",
 	"source <(varve completion":      "needs a shell",

@@ -28,6 +28,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/rechunking"
 	"varve.dev/zarr/cmd/varve/internal/removing"
 	"varve.dev/zarr/cmd/varve/internal/running"
+	"varve.dev/zarr/cmd/varve/internal/serving"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/cmd/varve/internal/usage"
@@ -111,7 +112,7 @@ https://example.org/era5.zarr. varve help terms explains the words used here; va
 		session.WithStats(virtualizing.NewVirtualize()), session.WithStats(copying.NewMaterialize()),
 		session.WithStats(checking.NewCheck()), session.WithStats(checking.NewEqual()),
 		session.WithStats(checking.NewDiff()), newBenchCommand(), newDoctorCommand(),
-		newConformanceCommand(), newManCommand(), newVersionCommand(),
+		serving.NewServe(), newConformanceCommand(), newManCommand(), newVersionCommand(),
 	} {
 		mark(c)
 		root.AddCommand(c)

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -204,7 +205,10 @@ func UntilSignal(ctx context.Context) context.Context {
 	if len(ends) == 0 {
 		return ctx // Notify without a list asks for every signal
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	said := &atomic.Value{}
+	// The command still completes a published change, and undoes an unpublished one.
+	said.Store("finishing or undoing the current change; Ctrl-C again ends it at once")
+	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, saidKey{}, said))
 	// Package signal never blocks. Without a buffer it could drop the signal.
 	came := make(chan os.Signal, 1)
 	signal.Notify(came, ends...)
@@ -214,11 +218,19 @@ func UntilSignal(ctx context.Context) context.Context {
 		signal.Stop(came)
 		cancel(&Interrupt{s})
 		time.Sleep(interruptDelay)
-		// The command still completes a published change, and undoes an unpublished
-		// one.
-		_, _ = fmt.Fprintln(os.Stderr, "varve: interrupted, finishing or undoing the current change; Ctrl-C again ends it at once")
+		_, _ = fmt.Fprintln(os.Stderr, "varve: interrupted, "+said.Load().(string))
 	}()
 	return ctx
+}
+
+// saidKey is the context key of what a command that still runs says after a signal.
+type saidKey struct{}
+
+// OnInterrupt sets what a command that still runs says after a signal.
+func OnInterrupt(ctx context.Context, text string) {
+	if said, is := ctx.Value(saidKey{}).(*atomic.Value); is {
+		said.Store(text)
+	}
 }
 
 // interruptDelay is the time after which an interrupted command explains why it still

@@ -98,12 +98,16 @@ func (p *Line) estimate(cmd *cobra.Command, done func(observe.Stats) int64) {
 	p.begin(cmd)
 }
 
+// Lasting is the annotation of a command that has no end of its own, and so no progress.
+const Lasting = "lasting"
+
 // Begin begins a line that shows that a command is running, until another line shows
 // more. There is no line if standard output is not a terminal: a program that reads it
 // may show its own progress.
 func Begin(cmd *cobra.Command) *Line {
 	p := &Line{task: cmd.Name(), text: phrase.Count, countsRequests: true}
-	if c := console.Of(cmd.ErrOrStderr()); c != nil && c.OutIsTerminal {
+	_, lasting := cmd.Annotations[Lasting]
+	if c := console.Of(cmd.ErrOrStderr()); c != nil && c.OutIsTerminal && !lasting {
 		p.estimate(cmd, func(s observe.Stats) int64 { return s.Requests.Times })
 	}
 	return p

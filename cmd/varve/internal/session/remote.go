@@ -92,7 +92,7 @@ func remoteArguments(cmd *cobra.Command, args []string) []string {
 	ctx, shown := cmd.Context(), slices.Clone(args)
 	for i, arg := range args {
 		// The context keeps the credentials for the requests.
-		ctx, shown[i] = driver.Conceal(ctx, arg)
+		ctx, shown[i] = conceal(ctx, arg)
 	}
 	var opt httpstore.Options
 	opt.PrivateRedirects, _ = cmd.Flags().GetBool(lanFlag)
@@ -107,6 +107,22 @@ func remoteArguments(cmd *cobra.Command, args []string) []string {
 	}
 	cmd.SetContext(ctx)
 	return shown
+}
+
+// conceal is [driver.Conceal] for an argument, which may be NAME=NODE.
+func conceal(ctx context.Context, arg string) (context.Context, string) {
+	_, location := CutName(arg)
+	ctx, shown := driver.Conceal(ctx, location)
+	return ctx, strings.TrimSuffix(arg, location) + shown
+}
+
+// CutName cuts an argument NAME=NODE. The name is "" if there is none.
+func CutName(arg string) (name, location string) {
+	name, location, found := strings.Cut(arg, "=")
+	if !found || strings.ContainsAny(name, `/\:?`) {
+		return "", arg
+	}
+	return name, location
 }
 
 // The flags of the cache.

@@ -22,7 +22,6 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
-	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
@@ -147,7 +146,7 @@ func Writing(cmd *cobra.Command) *zarr.Options {
 
 // WithoutSecrets returns an argument without credentials.
 func WithoutSecrets(arg string) string {
-	_, shown := driver.Conceal(context.Background(), arg)
+	_, shown := conceal(context.Background(), arg)
 	return shown
 }
 

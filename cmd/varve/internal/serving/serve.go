@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package serving has the command serve, which publishes nodes over HTTP.
+package serving
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/session"
+)
+
+// serveFlags are the flags of varve serve.
+type serveFlags struct {
+	listen           string
+	origins, hosts   []string
+	tokenFile, token string
+	public           bool
+	cert, key        string
+	log              string
+	requests         int
+}
+
+// NewServe returns the command serve.
+func NewServe() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "serve NODE…, serve NAME=NODE…",
+		Short: "Publish nodes over HTTP, for reading",
+		Long: `Publish nodes over HTTP, for reading. Each node is at http://ADDRESS/NAME, with its keys as they are
+stored, so every program that reads Zarr over HTTP can open it. NAME is the last part of NODE, without
+.zip or .vz at its end, unless NAME=NODE gives another one. Nothing else of the store is served.
+
+Programs of this machine may read. If other machines can reach the address, a token is needed, which
+is made and printed at the start unless --token-file or the variable VARVE_TOKEN has one; --public
+waives it. Pages of web browsers may read if --allow-origin names their origin. /@metrics has figures
+for Prometheus, and /@health says that the server works. SIGINT and SIGTERM end the command when the
+requests in work are answered, within 10 s.`,
+		Example: `  varve serve era5.zarr
+  varve serve t2m=era5.zarr/t2m --allow-origin https://example.org --listen 127.0.0.1:0`,
+		Annotations: map[string]string{progress.Lasting: ""},
+		ValidArgsFunction: func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+			return node.Complete(cmd, nil, typed)
+		},
+	}
+	f := new(serveFlags)
+	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8000", "listen at `ADDRESS`: host and port, where port 0 is any free one, or unix:PATH for a socket of this user")
+	c.Flags().StringArrayVar(&f.origins, "allow-origin", nil, "let pages of `ORIGIN`, such as https://example.org, read; * permits all; may be repeated")
+	c.Flags().StringArrayVar(&f.hosts, "host", nil, "answer requests to the host `NAME`, such as that of a proxy before this server; may be repeated")
+	c.Flags().StringVar(&f.tokenFile, "token-file", "", "requests need the token that is in `FILE`")
+	c.Flags().StringVar(&f.token, "token", "", "requests need `TOKEN`, which other users of this machine see; for tests")
+	_ = c.Flags().MarkHidden("token") // it was just defined
+	c.Flags().BoolVar(&f.public, "public", false, "need no token, although other machines can reach the address")
+	c.Flags().StringVar(&f.cert, "tls-cert", "", "use HTTPS with the certificates in `FILE`")
+	c.Flags().StringVar(&f.key, "tls-key", "", "the `FILE` with the key of --tls-cert")
+	c.Flags().StringVar(&f.log, "access-log", "", "add a line of JSON for each request to `FILE`; - is standard output")
+	c.Flags().IntVar(&f.requests, "max-requests", 0, "have at most `N` requests in work, and refuse others for the time being; the default is 256")
+	c.Args = func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) }
+	c.RunE = f.run
+	return c
+}
+
+func (f *serveFlags) check(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return failure.BadUsage("NODE is missing: name the nodes to serve, such as era5.zarr")
+	}
+	for _, arg := range args {
+		if name, location := session.CutName(arg); location == "" || name == "" && strings.HasPrefix(arg, "=") {
+			return failure.BadUsage("NODE or its name is empty in %q: is a shell variable not set?", session.WithoutSecrets(arg))
+		}
+	}
+	switch {
+	case (f.cert == "") != (f.key == ""):
+		return failure.BadUsage("--tls-cert and --tls-key belong together: give both")
+	case f.requests < 0 || f.requests == 0 && cmd.Flags().Changed("max-requests"):
+		return failure.BadUsage("--max-requests must be at least 1")
+	case f.log == "-" && session.WantsJSON(cmd):
+		return failure.BadUsage("--access-log - would mix with the document of --json: give a file")
+	}
+	return nil
+}
+
+// run serves until the context of the command ends.
+func (f *serveFlags) run(cmd *cobra.Command, args []string) (err error) {
+	nodes, err := openNodes(cmd, args)
+	defer func() { err = errors.Join(err, closeNodes(nodes)) }()
+	if err != nil {
+		return err
+	}
+	var certificates []tls.Certificate
+	if f.cert != "" {
+		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+		if err != nil {
+			return failure.BadArgument("--tls-cert %s: %w", phrase.Word(f.cert), err)
+		}
+		certificates = append(certificates, pair)
+	}
+	l, err := listen(cmd.Context(), f.listen)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	who, err := f.access(l)
+	if err != nil {
+		return err
+	}
+	s, err := newServer(cmd, f, nodes, who, certificates)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if err := f.announce(cmd, l, who, nodes); err != nil {
+		return err
+	}
+	return s.serve(cmd.Context(), l)
+}
+
+// announced is what the command serves, in the form of --json.
+type announced struct {
+	Address string          `json:"address"`
+	Link    *string         `json:"link"` // with the token that was made
+	Nodes   []announcedNode `json:"nodes"`
+}
+
+type announcedNode struct {
+	Name    string `json:"name"`
+	Node    string `json:"node"`
+	Address string `json:"address"`
+}
+
+// announce prints where the nodes are. Programs wait for the first line on standard
+// error.
+func (f *serveFlags) announce(cmd *cobra.Command, l *listener, who *access, nodes []opened) error {
+	base := l.base(f.cert != "")
+	w := cmd.ErrOrStderr()
+	a := announced{Address: base, Nodes: []announcedNode{}}
+	_, err := fmt.Fprintf(w, "listening on %s\n", phrase.Printable(l.shown(f.cert != "")))
+	if who.made {
+		link := base + "?token=" + who.token
+		a.Link = &link
+	}
+	private := false
+	for _, n := range nodes {
+		a.Nodes = append(a.Nodes, announcedNode{n.name, n.location, base + n.escaped()})
+		private = private || n.private
+	}
+	if session.WantsJSON(cmd) || err != nil {
+		return errors.Join(err, session.PrintJSON(cmd, a))
+	}
+	var b strings.Builder
+	if who.made {
+		fmt.Fprintf(&b, "requests need a token; this link has it: %s\n", *a.Link)
+	}
+	for _, n := range a.Nodes {
+		fmt.Fprintf(&b, "%s  %s\n", n.Address, phrase.Printable(n.Node))
+	}
+	if private && who.token == "" && l.loopback {
+		b.WriteString("note: every user of this machine can read what is served; --listen unix:PATH makes a socket that only you can use\n")
+	}
+	_, err = fmt.Fprint(w, b.String())
+	return err
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serve_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"varve.dev/zarr"
+	"varve.dev/zarr/serve"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestAnswered has one report for each request, without the query.
+func TestAnswered(t *testing.T) {
+	_, g := folder(t)
+	var all []serve.Answer
+	h := handler(t, g, &serve.Options{
+		Token: "abc", Answered: func(a serve.Answer) { all = append(all, a) },
+		Mount: map[string]http.Handler{"view": http.NotFoundHandler()},
+	})
+	size := int64(len(body(t, request(t, h, "GET", "/n/zarr.json", "Authorization", "Bearer abc"))))
+	for _, path := range []string{"/n/zarr.json?token=abc", "/n/none?b=abc", "/@health", "/@view/x", "/@regular,codec=gzip/n/zarr.json", "/@other", "/other/zarr.json", "/"} {
+		request(t, h, "GET", path, "Authorization", "Bearer abc")
+	}
+	request(t, h, "HEAD", "/n/zarr.json")
+	var kinds []string
+	for _, a := range all {
+		kinds = append(kinds, fmt.Sprintf("%s %s %q %d", a.Method, a.Path, a.Kind, a.Status))
+		if a.Duration <= 0 || a.Remote == "" || strings.Contains(fmt.Sprint(a), "abc") {
+			t.Errorf("%+v", a)
+		}
+	}
+	want := []string{
+		`GET /n/zarr.json "n" 200`, `GET /n/zarr.json "n" 200`, `GET /n/none "n" 404`, `GET /@health "@health" 200`, `GET /@view/x "@view" 404`,
+		`GET /@regular,codec=gzip/n/zarr.json "@regular" 200`, `GET /@other "" 400`, `GET /other/zarr.json "" 404`, `GET / "" 200`, `HEAD /n/zarr.json "n" 401`,
+	}
+	if !slices.Equal(kinds, want) || all[0].Bytes != size {
+		t.Errorf("got %q, want %q; %d bytes, want %d", kinds, want, all[0].Bytes, size)
+	}
+}
+
+// TestMounted has a handler beside the nodes, which needs what they need.
+func TestMounted(t *testing.T) {
+	_, g := folder(t)
+	h := handler(t, g, &serve.Options{Token: "abc", Mount: map[string]http.Handler{"metrics": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.URL.Path)
+	})}})
+	for _, path := range []string{"/@metrics", "/@metrics/more", "/@health"} {
+		if is := request(t, h, "GET", path); is.StatusCode != 401 {
+			t.Errorf("%s without the token: status %d", path, is.StatusCode)
+		}
+		if is := request(t, h, "POST", path, "Authorization", "Bearer abc"); is.StatusCode != 405 {
+			t.Errorf("POST %s: status %d", path, is.StatusCode)
+		}
+		if is := request(t, h, "GET", path, "Authorization", "Bearer abc", "Origin", "https://evil.example"); is.StatusCode != 403 {
+			t.Errorf("%s for another page: status %d", path, is.StatusCode)
+		}
+		want := path
+		if path == "/@health" {
+			want = "ok\n"
+		}
+		if is := request(t, h, "GET", path, "Authorization", "Bearer abc"); is.StatusCode != 200 || body(t, is) != want {
+			t.Errorf("%s: status %d", path, is.StatusCode)
+		}
+	}
+	for _, name := range []string{"health", "regular", "", "@a", "a/b", "a,b"} {
+		opt := &serve.Options{Mount: map[string]http.Handler{name: http.NotFoundHandler()}}
+		if _, err := serve.New(nil, opt); err == nil || !strings.Contains(err.Error(), "name") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	if _, err := serve.New(nil, &serve.Options{Mount: map[string]http.Handler{"a": nil}}); err == nil {
+		t.Error("no handler is mounted")
+	}
+}
+
+// held is a store whose reads wait.
+type held struct {
+	store.Store
+	begun, free chan struct{}
+}
+
+func (h held) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	h.begun <- struct{}{}
+	<-h.free
+	return h.Store.Get(ctx, key, q, dst)
+}
+
+// TestRequests has one request in work, and no room for another one of the node.
+func TestRequests(t *testing.T) {
+	m := memstore.New()
+	put(t, m, "n/v", []byte("value"))
+	h := held{m, make(chan struct{}), make(chan struct{})}
+	s := handler(t, zarr.At(h, "n"), &serve.Options{Requests: 1})
+	done := make(chan *http.Response)
+	go func() { done <- request(t, s, "GET", "/n/v") }()
+	<-h.begun
+	for range 2 {
+		is := request(t, s, "GET", "/n/v")
+		if is.StatusCode != 503 || is.Header.Get("Retry-After") != "1" || is.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("status %d, %v", is.StatusCode, is.Header)
+		}
+	}
+	if is := request(t, s, "GET", "/@health"); is.StatusCode != 200 {
+		t.Errorf("/@health: status %d", is.StatusCode)
+	}
+	go func() { // further reads do not wait
+		for range h.begun {
+		}
+	}()
+	close(h.free)
+	if is := <-done; body(t, is) != "value" {
+		t.Errorf("status %d", is.StatusCode)
+	}
+	if is := request(t, s, "GET", "/n/v"); body(t, is) != "value" {
+		t.Errorf("after it: status %d", is.StatusCode)
+	}
+	close(h.begun)
+}
+
+// serveSlowly returns the address of a server of a value of 64 MiB, which no socket
+// buffers, and a channel of its answers.
+func serveSlowly(t *testing.T, stall time.Duration, isTLS bool) (*httptest.Server, chan serve.Answer) {
+	t.Helper()
+	m := memstore.New()
+	put(t, m, "n/v", make([]byte, 64<<20))
+	ended := make(chan serve.Answer, 9)
+	h := handler(t, zarr.At(m, "n"), &serve.Options{Stall: stall, Answered: func(a serve.Answer) { ended <- a }})
+	s := httptest.NewUnstartedServer(h)
+	if s.EnableHTTP2 = isTLS; isTLS {
+		s.StartTLS()
+	} else {
+		s.Start()
+	}
+	t.Cleanup(s.Close)
+	return s, ended
+}
+
+// TestStall has a client that takes nothing. Its connection is closed.
+func TestStall(t *testing.T) {
+	s, ended := serveSlowly(t, 50*time.Millisecond, false)
+	c, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, "GET /n/v HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if a := <-ended; a.Bytes >= 64<<20 {
+		t.Errorf("%d bytes were taken", a.Bytes)
+	}
+	if n, err := io.Copy(io.Discard, c); n >= 64<<20 {
+		t.Errorf("%d bytes came, %v", n, err)
+	}
+}
+
+// trickle is a client that takes what it gets in two milliseconds.
+type trickle struct {
+	*httptest.ResponseRecorder
+	until time.Time
+}
+
+func (c *trickle) SetWriteDeadline(t time.Time) error {
+	c.until = t
+	return nil
+}
+
+func (c *trickle) Write(p []byte) (int, error) {
+	time.Sleep(2 * time.Millisecond)
+	if !c.until.IsZero() && time.Now().After(c.until) {
+		return 0, os.ErrDeadlineExceeded
+	}
+	return len(p), nil
+}
+
+// TestTrickle has a client that takes less than 64 KiB within the time, although it
+// always takes something.
+func TestTrickle(t *testing.T) {
+	var err error
+	h := handler(t, zarr.At(memstore.New(), "n"), &serve.Options{Stall: 300 * time.Millisecond, Mount: map[string]http.Handler{
+		"view": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			for i := 0; i < 1000 && err == nil; i++ {
+				_, err = w.Write(make([]byte, 16))
+			}
+		}),
+	}})
+	h.ServeHTTP(&trickle{ResponseRecorder: httptest.NewRecorder()}, httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost/@view", nil))
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("it was not cut: %v", err)
+	}
+}
+
+// TestStallOfStream is TestStall with HTTP/2, whose other streams go on.
+func TestStallOfStream(t *testing.T) {
+	s, ended := serveSlowly(t, 50*time.Millisecond, true)
+	is, err := s.Client().Get(s.URL + "/n/v")
+	if err != nil || is.ProtoMajor != 2 {
+		t.Fatal(is, err)
+	}
+	defer is.Body.Close()
+	<-ended
+	if n, err := io.Copy(io.Discard, is.Body); err == nil {
+		t.Errorf("the answer ended after %d bytes without an error", n)
+	}
+	again, err := s.Client().Get(s.URL + "/@health")
+	if err != nil || body(t, again) != "ok\n" {
+		t.Error(err)
+	}
+	again.Body.Close()
+	s.Client().CloseIdleConnections()
+}
+
+// TestSlowStore has a store that takes longer than a client may. That is not the
+// client's doing, so the answer is whole, over both versions of HTTP.
+func TestSlowStore(t *testing.T) {
+	for _, isTLS := range []bool{false, true} {
+		m := memstore.New()
+		put(t, m, "n/v", make([]byte, 2<<20))
+		l := &late{Store: m, begun: make(chan struct{}, 9)} // it takes 50 ms for the second MiB
+		s := httptest.NewUnstartedServer(handler(t, zarr.At(l, "n"), &serve.Options{Stall: 25 * time.Millisecond}))
+		if s.EnableHTTP2 = isTLS; isTLS {
+			s.StartTLS()
+		} else {
+			s.Start()
+		}
+		is, err := s.Client().Get(s.URL + "/n/v")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := io.Copy(io.Discard, is.Body); n != 2<<20 || err != nil {
+			t.Errorf("HTTP/%d: %d bytes, %v", is.ProtoMajor, n, err)
+		}
+		is.Body.Close()
+		s.Close()
+	}
+}
+
+// TestNoLimit has a client without a limit, and one whose body nobody reads.
+func TestNoLimit(t *testing.T) {
+	s, ended := serveSlowly(t, -1, false)
+	is, err := s.Client().Get(s.URL + "/n/v")
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case a := <-ended:
+		t.Errorf("cut after %d bytes", a.Bytes)
+	case <-time.After(20 * time.Millisecond):
+	}
+	if n, err := io.Copy(io.Discard, is.Body); n != 64<<20 || err != nil {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	is.Body.Close()
+	c, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, err = io.WriteString(c, "GET /@health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n")
+	text, readErr := io.ReadAll(c) // until the server closes it
+	if err != nil || readErr != nil || !strings.Contains(string(text), "Connection: close") || !strings.HasSuffix(string(text), "ok\n") {
+		t.Errorf("%q, %v, %v", text, err, readErr)
+	}
+}
