@@ -115,7 +115,7 @@ func (g *guard) preflight(w http.ResponseWriter, r *http.Request, foreign bool) 
 	if foreign && r.Header.Get("Access-Control-Request-Method") != "" {
 		h.Add("Vary", "Access-Control-Request-Method, Access-Control-Request-Headers, Access-Control-Request-Private-Network")
 		h.Set("Access-Control-Allow-Methods", "GET, HEAD")
-		h.Set("Access-Control-Allow-Headers", "Authorization, If-Match, If-Modified-Since, If-None-Match, If-Range, If-Unmodified-Since, Range")
+		h.Set("Access-Control-Allow-Headers", "Authorization, Cache-Control, If-Match, If-Modified-Since, If-None-Match, If-Range, If-Unmodified-Since, Range")
 		h.Set("Access-Control-Max-Age", "600")
 		// A public page asks whether it may read from this machine.
 		if r.Header.Get("Access-Control-Request-Private-Network") == "true" {

@@ -81,7 +81,12 @@ type Options struct {
 	Log *slog.Logger
 	// Answered, if not nil, is called after each request.
 	Answered func(Answer)
+
+	interval time.Duration // of looks for changes, in tests
 }
+
+// mostWaiting bounds the requests that wait for changes: they take little.
+const mostWaiting = 4096
 
 // defaultBudget is the default of [Options.Budget].
 const defaultBudget = 256 << 20
@@ -94,6 +99,7 @@ type Handler struct {
 	log      *slog.Logger
 	stall    time.Duration
 	room     chan struct{} // has an element for each request in work
+	waiting  chan struct{} // the same for requests that wait for changes
 	answered func(Answer)
 	views    views
 }
@@ -109,7 +115,7 @@ func New(nodes []Node, opt *Options) (*Handler, error) {
 	}
 	h := &Handler{
 		nodes: map[string]*served{}, guard: guard, log: opt.Log, stall: cmp.Or(opt.Stall, 30*time.Second),
-		room: make(chan struct{}, cmp.Or(max(opt.Requests, 0), 256)), answered: opt.Answered,
+		room: make(chan struct{}, cmp.Or(max(opt.Requests, 0), 256)), waiting: make(chan struct{}, mostWaiting), answered: opt.Answered,
 	}
 	if h.own, err = mounted(opt.Mount); err != nil {
 		return nil, err
@@ -125,7 +131,7 @@ func New(nodes []Node, opt *Options) (*Handler, error) {
 		if h.nodes[n.Name] != nil {
 			return nil, fmt.Errorf("two nodes would have the address /%s: give one another name", n.Name)
 		}
-		if h.nodes[n.Name], err = newServed(n); err != nil {
+		if h.nodes[n.Name], err = newServed(n, cmp.Or(opt.interval, watchInterval)); err != nil {
 			return nil, err
 		}
 	}
@@ -194,9 +200,13 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 		own.ServeHTTP(w, r)
 		return
 	}
+	room := h.room
+	if name == "@events" || strings.HasSuffix(rest, "/"+nextTimestep) || rest == nextTimestep {
+		room = h.waiting
+	}
 	select {
-	case h.room <- struct{}{}:
-		defer func() { <-h.room }()
+	case room <- struct{}{}:
+		defer func() { <-room }()
 	default:
 		w.Header().Set("Retry-After", "1")
 		refuse(w, http.StatusServiceUnavailable, "the server has as many requests in work as it takes: repeat the request later")
@@ -204,6 +214,10 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 	}
 	if name == "" && !below {
 		h.listNodes(w)
+		return
+	}
+	if name == "@events" {
+		h.end(r, h.serveEvents(w, r, rest))
 		return
 	}
 	if options, is := strings.CutPrefix(name, "@"); is {

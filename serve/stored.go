@@ -28,17 +28,20 @@ type served struct {
 	directories store.Directories
 	near        bool // a request costs little
 	location    *zarr.Location
+	watcher     *watcher
+	timeline    *timeline
 	// successor returns the address of what has taken the place of a view. It is nil for
 	// keys that are served as they are stored.
 	successor func(context.Context) string
 }
 
-func newServed(n Node) (*served, error) {
+func newServed(n Node, interval time.Duration) (*served, error) {
 	root, err := store.ParsePath(n.Location.Path())
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", n.Name, err)
 	}
 	s := &served{store: n.Location.Store(), root: root, directories: store.DirectoriesOf(n.Location.Store()), location: n.Location}
+	s.watcher, s.timeline = &watcher{node: n.Location, interval: interval}, &timeline{node: n.Location, interval: interval}
 	_, s.near = store.As[store.Opener](s.store)
 	if _, err := s.directories.Resolve(root); err != nil {
 		return nil, fmt.Errorf("node %s: %w", n.Name, err)
@@ -82,6 +85,9 @@ func (s *served) serve(w http.ResponseWriter, r *http.Request, path string) erro
 	}
 	if found, err := s.value(w, r, key); found || err != nil {
 		return err
+	}
+	if path == currentTimestep || path == nextTimestep {
+		return s.serveTimestep(w, r, path == nextTimestep)
 	}
 	// Programs that list directories leave out the slash at the end. For a missing chunk,
 	// a far store is not asked a second time.

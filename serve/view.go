@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"varve.dev/zarr"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/serve/internal/plain"
 	"varve.dev/zarr/store"
 )
@@ -34,7 +34,7 @@ const mostViews = 1000
 type view struct {
 	name     string
 	settings plain.Settings
-	node     *zarr.Location
+	node     *served
 	cache    *plain.Cache
 
 	mu          sync.Mutex
@@ -75,9 +75,9 @@ func (h *Handler) serveView(w http.ResponseWriter, r *http.Request, options, pat
 		redirectToDirectory(w, r)
 		return nil
 	default:
-		v := h.views.get(settings, name, n.location)
+		v := h.views.get(settings, name, n)
 		if v == nil {
-			refuse(w, http.StatusServiceUnavailable, fmt.Sprintf("%d views are held already: ask for one of them, or start the server again", mostViews))
+			refuse(w, http.StatusServiceUnavailable, fmt.Sprintf("the server holds %s: ask for one of them, or start it again", quantity.Count(mostViews, "views")))
 			return nil
 		}
 		return v.serve(w, r, at, rest)
@@ -85,7 +85,7 @@ func (h *Handler) serveView(w http.ResponseWriter, r *http.Request, options, pat
 }
 
 // get returns the view of a node, or nil if there are too many.
-func (s *views) get(settings plain.Settings, name string, node *zarr.Location) *view {
+func (s *views) get(settings plain.Settings, name string, node *served) *view {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := settings.String() + "/" + name
@@ -103,8 +103,8 @@ func (s *views) get(settings plain.Settings, name string, node *zarr.Location) *
 
 // generation returns a view of the node as it is now.
 func (v *view) generation(id string) *generation {
-	g := &generation{id: id, shows: plain.New(v.node, v.settings, v.cache)}
-	g.served = served{store: g.shows, directories: store.DirectoriesOf(g.shows), near: true, location: v.node}
+	g := &generation{id: id, shows: plain.New(v.node.location, v.settings, v.cache)}
+	g.served = served{store: g.shows, directories: store.DirectoriesOf(g.shows), near: true, timeline: v.node.timeline}
 	g.successor = func(ctx context.Context) string { return v.successor(ctx, g) }
 	return g
 }

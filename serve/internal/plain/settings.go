@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 )
 
@@ -88,7 +89,7 @@ func parseShape(text string) ([]int64, error) {
 			return nil, fmt.Errorf("%q is no chunk shape: give the length of each axis, such as chunks=64x64", text)
 		}
 		if shape = append(shape, n); len(shape) > grid.MaxRank {
-			return nil, fmt.Errorf("the chunk shape has more than %d axes", grid.MaxRank)
+			return nil, fmt.Errorf("the chunk shape has more than %s", quantity.Count(grid.MaxRank, "axes"))
 		}
 	}
 	return shape, nil
@@ -173,7 +174,7 @@ const mostFactor = 1024
 func checkEdges(edges []int64, units *grid.Grid, size int, l Limits) error {
 	n, ok := checked.Product(append(slices.Clone(edges), int64(size))...)
 	if !ok || n > l.Chunk {
-		return refuse(fault.ErrInvalidArgument, "a chunk of a view has at most %d bytes, and one of shape %v has more: give a smaller one with chunks=", l.Chunk, edges)
+		return refuse(fault.ErrInvalidArgument, "a chunk of a view has at most %s, and one of shape %v has more: give a smaller one with chunks=", quantity.Count(l.Chunk, "bytes"), edges)
 	}
 	unit, covers := int64(size), true
 	for i := range edges {

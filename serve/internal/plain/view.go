@@ -36,6 +36,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -236,7 +237,7 @@ func (v *View) opened(ctx context.Context, path string) (*array, error) {
 	}
 	a, err := v.newArray(ctx, path, source)
 	if err == nil && !v.cache.open() {
-		err = &Refusal{fmt.Errorf("%w: views have %d arrays open; name fewer nodes, or start the server again", zarr.ErrLimit, v.cache.Limits.Arrays)}
+		err = &Refusal{fmt.Errorf("%w: views have %s open; name fewer nodes, or start the server again", zarr.ErrLimit, quantity.Count(v.cache.Limits.Arrays, "arrays"))}
 	}
 	return a, err
 }

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import "time"
+
+// Looking returns the options with another time between two looks for changes.
+func (o Options) Looking(interval time.Duration) *Options {
+	o.interval = interval
+	return &o
+}
