@@ -9,6 +9,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/archive"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/nodelock"
@@ -18,7 +19,6 @@ import (
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/zipstore"
 )
 
 // documentName is the name of the metadata document of a node (zarr-specs v3 core,
@@ -192,4 +192,4 @@ func specifiedCodecs(env *codec.Environment, codecs []metadata.Extension, t dtyp
 
 // storeNotes returns notes on the store of a node, such as an archive that has two
 // members with the same name.
-func (n *node) storeNotes() []string { return zipstore.Notes(n.hierarchy.store) }
+func (n *node) storeNotes() []string { return archive.Notes(n.hierarchy.store) }

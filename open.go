@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"varve.dev/zarr/internal/archive"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
@@ -81,7 +82,7 @@ func done[N Node](l *Location, do func(*Location) (N, error)) (n N, err error) {
 		return n, nil
 	}
 	// There is no node that owns the store, so close it here.
-	if s := l.hierarchy.store; zipstore.IsNew(s) { // closing it would publish an archive without the node
+	if s := l.hierarchy.store; archive.IsNew(s) { // closing it would publish an archive without the node
 		err = errors.Join(err, zipstore.Discard(s))
 	} else {
 		err = errors.Join(err, store.Close(s))

@@ -16,11 +16,12 @@ import (
 	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/consolidation"
+	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/leftover"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/filestore"
 )
 
 // Array is the result of the check of one array.
@@ -194,15 +195,15 @@ func (r *Array) readChunks(ctx context.Context, a *zarr.Array, o *Options, from,
 //
 // Chunks that lie in one file, which has changed or is gone, are one fault of the list.
 func (r *Array) keep(f zarr.ShardFault, most int) {
-	var of interface{ SourceLocation() string }
+	var of *fault.Source
 	if errors.As(f.Err, &of) {
 		if r.lost == nil {
 			r.lost = map[string]zarr.ShardFault{}
 		}
-		first, known := r.lost[of.SourceLocation()]
+		first, known := r.lost[of.Location]
 		if known || len(r.lost) < most {
 			if !known || slices.Compare(f.Shard, first.Shard) < 0 {
-				r.lost[of.SourceLocation()] = f
+				r.lost[of.Location] = f
 			}
 			return
 		}
@@ -309,9 +310,11 @@ func (o *Options) runGroup(ctx context.Context, g *zarr.Group) (*Report, error) 
 // findTemporary lists the temporary files at and below a node. A folder that may not be
 // read ends the list. That is no error if a finding says so already.
 func (r *Report) findTemporary(ctx context.Context, n zarr.Node) error {
-	files, err := Temporary(ctx, n)
+	files, err := leftover.Below(ctx, n.Location().Store(), n.Path())
 	if err == nil {
-		r.Temporary = files
+		for _, f := range files {
+			r.Temporary = append(r.Temporary, Temporary(f))
+		}
 	}
 	known := func(a *Array) bool { return a.Unread > 0 || errors.Is(a.Err, fs.ErrPermission) }
 	if errors.Is(err, fs.ErrPermission) && slices.ContainsFunc(r.Arrays, known) {
@@ -359,21 +362,4 @@ func (o *Options) member(ctx context.Context, m zarr.Member) (*Array, error) {
 		return nil, nil
 	}
 	return &Array{Path: m.Path, Counts: Counts{Arrays: 1, Unchecked: 1}, Err: err}, ctx.Err()
-}
-
-// Temporary lists the temporary files at and below a node. Each belongs to a write in
-// progress or to a crashed writer. Only local stores have any.
-func Temporary(ctx context.Context, n zarr.Node) ([]filestore.Temporary, error) {
-	dir, err := store.ParsePath(n.Path())
-	if err != nil {
-		return nil, err
-	}
-	var found []filestore.Temporary
-	for t, err := range filestore.ListTemporary(ctx, n.Location().Store(), dir) {
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, t)
-	}
-	return found, nil
 }

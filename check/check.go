@@ -38,13 +38,13 @@ import (
 	"fmt"
 	"math/bits"
 	"strings"
+	"time"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/consolidation"
 	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/quantity"
-	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/transfer"
 )
 
@@ -68,7 +68,7 @@ type Options struct {
 	// one part the last one counts. Run checks an array whole if its document has changed
 	// since a part was made, or if a part has not seen it. Fast and Complete must be
 	// those of the parts, and Sample 0.
-	Parts []*Part
+	Parts [][]byte
 	// Progress, if not nil, is called when the check of an array begins, with done 0, and
 	// after each of its chunks, one call at a time. The path is relative to the checked
 	// node. total is the number of chunks that the array may have, or of those of a
@@ -162,7 +162,7 @@ type Report struct {
 	Stale []Stale
 	// Temporary are the temporary files at and below the node. They belong to a write in
 	// progress or to a crashed writer, and are no damage.
-	Temporary []filestore.Temporary
+	Temporary []Temporary
 	// Remnants are folders with chunks or nodes that no document describes. They are no
 	// findings, because some commands store documents last.
 	Remnants []Remnant
@@ -182,6 +182,14 @@ func (r *Report) String() string {
 		b.WriteString("\n" + f.String())
 	}
 	return b.String()
+}
+
+// Temporary is a temporary file. Its writer is either writing it or has crashed.
+type Temporary struct {
+	Name     string // in the store, with '/' on every platform
+	Size     int64  // bytes
+	Modified time.Time
+	Left     bool // its writer is known to have ended, so the next writer removes it
 }
 
 // lengths says in what dimension the arrays directly below a group differ.

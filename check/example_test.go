@@ -4,7 +4,6 @@ package check_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log"
 
@@ -66,23 +65,13 @@ func ExampleRun() {
 func ExampleRunPart() {
 	ctx := context.Background()
 	g := archive(ctx)
-	var stored [][]byte
+	var parts [][]byte // in practice, files or objects
 	for task := range int64(4) {
 		part, err := check.RunPart(ctx, g, transfer.Share{Task: task, Of: 4}, nil)
 		if err != nil {
 			log.Fatal(err)
 		}
-		text, err := json.Marshal(part)
-		if err != nil {
-			log.Fatal(err)
-		}
-		stored = append(stored, text)
-	}
-	parts := make([]*check.Part, len(stored))
-	for i, text := range stored {
-		if err := json.Unmarshal(text, &parts[i]); err != nil {
-			log.Fatal(err)
-		}
+		parts = append(parts, part)
 	}
 	report, err := check.Run(ctx, g, &check.Options{Parts: parts})
 	if err != nil {

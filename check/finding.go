@@ -123,7 +123,7 @@ func (r *Array) Findings() []Finding {
 		list = append(list, Finding{Kind: zarr.KindOf(r.RecordsErr), Path: r.Path, Message: oneLine(r.RecordsErr), Repair: repair, Err: r.RecordsErr})
 	}
 	if r.Replaced != nil {
-		list = append(list, Finding{Kind: kindReplaced, Path: r.Path, Message: r.Replaced.Message(), Repair: r.Replaced.Repair()})
+		list = append(list, Finding{Kind: kindReplaced, Path: r.Path, Message: r.Replaced.Message, Repair: r.Replaced.Repair})
 	}
 	return list
 }

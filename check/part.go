@@ -22,16 +22,13 @@ import (
 	"varve.dev/zarr/transfer"
 )
 
-// Part is what [RunPart] found in its share of the chunks. It can be stored as JSON. It
-// has at most [Options.MostFaults] faults of each array. The zero value is no part.
-type Part struct {
-	// Share is which part it is. Of is at least 1.
-	Share transfer.Share
-	// Checked are sums over what was checked. Arrays are those with chunks in the share.
-	Checked Counts
-
-	how    manner
-	arrays []portionOf
+// part is what [RunPart] found in its share of the chunks. It has at most
+// [Options.MostFaults] faults of each array.
+type part struct {
+	share   transfer.Share // Of is at least 1
+	checked Counts         // sums; Arrays are those with chunks in the share
+	how     manner
+	arrays  []portionOf
 }
 
 // manner is how chunks were checked.
@@ -49,17 +46,18 @@ type portionOf struct {
 	err      error // why the check has ended early, or nil
 }
 
-// RunPart checks a share of the chunks of an array, or of each array below a group. The
-// shares may be checked by several processes, on several machines, in any order, and also
-// more than once. [Run] with [Options.Parts] does the rest and reports what all of them
-// have found.
+// RunPart checks a share of the chunks of an array, or of each array below a group, and
+// returns what it has found, as JSON. It lists at most [Options.MostFaults] faults of
+// each array. The shares may be checked by several processes, on several machines, in any
+// order, and also more than once. [Run] with [Options.Parts] does the rest and reports
+// what all of them have found.
 //
 // The errors are those of [Run]. Below a group, an array that cannot be checked is part
 // of the result. More than 100 chunks in a row that cannot be read end the check of an
 // array in its share. If a group cannot be listed completely, RunPart returns both a part
 // on the rest and an error; Run checks what the part lacks. If the share is none, or if
 // the options have a sample or parts, the error wraps [zarr.ErrInvalidArgument].
-func RunPart(ctx context.Context, n zarr.Node, s transfer.Share, opt *Options) (*Part, error) {
+func RunPart(ctx context.Context, n zarr.Node, s transfer.Share, opt *Options) ([]byte, error) {
 	o := opt.orDefault()
 	if err := share(s).valid(); err != nil {
 		return nil, err
@@ -68,7 +66,7 @@ func RunPart(ctx context.Context, n zarr.Node, s transfer.Share, opt *Options) (
 		return nil, fmt.Errorf("%w: a part has no sample and is not made of parts", zarr.ErrInvalidArgument)
 	}
 	s.Of = max(1, s.Of)
-	p := &Part{Share: s, how: o.manner()}
+	p := &part{share: s, how: o.manner()}
 	var err, bad error
 	switch n := n.(type) {
 	case *zarr.Array:
@@ -84,7 +82,8 @@ func RunPart(ctx context.Context, n zarr.Node, s transfer.Share, opt *Options) (
 	if err != nil {
 		return nil, err
 	}
-	return p, errors.Join(bad, p.sum())
+	text, err := p.encode()
+	return text, errors.Join(bad, p.sum(), err)
 }
 
 // manner returns how the options check chunks.
@@ -92,7 +91,7 @@ func (o *Options) manner() manner { return manner{Fast: o.Fast, Complete: o.Comp
 
 // checkBelow checks the share of all arrays below a group. bad is the reason if not all
 // of them are known, and err is that of the context.
-func (p *Part) checkBelow(ctx context.Context, g *zarr.Group, o *Options) (bad, err error) {
+func (p *part) checkBelow(ctx context.Context, g *zarr.Group, o *Options) (bad, err error) {
 	// Run finds the same arrays.
 	stale, bad := consolidation.Stale(ctx, g.Location(), g.Metadata(), nil)
 	for m, err := range consolidation.Members(ctx, g, stale, true) {
@@ -110,8 +109,8 @@ func (p *Part) checkBelow(ctx context.Context, g *zarr.Group, o *Options) (bad, 
 }
 
 // check checks the share of the chunks of an array. The error is that of the context.
-func (p *Part) check(ctx context.Context, path string, a *zarr.Array, o *Options) error {
-	if share(p.Share).of(path, a.Grid()).size == 0 {
+func (p *part) check(ctx context.Context, path string, a *zarr.Array, o *Options) error {
+	if share(p.share).of(path, a.Grid()).size == 0 {
 		return ctx.Err() // also for a document that is stale: Run notices
 	}
 	// The chunks are those of the document that the part names. If the array changes
@@ -120,7 +119,7 @@ func (p *Part) check(ctx context.Context, path string, a *zarr.Array, o *Options
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	part := share(p.Share).of(path, a.Grid())
+	part := share(p.share).of(path, a.Grid())
 	document, ok := documentOf(a)
 	if err != nil || !ok || part.size == 0 {
 		return nil // Run checks the array itself
@@ -167,17 +166,17 @@ func documentOf(a *zarr.Array) (string, bool) {
 const longestDocument = 1 << 40
 
 // sum fills in the sums.
-func (p *Part) sum() error {
-	p.Checked = Counts{}
+func (p *part) sum() error {
+	p.checked = Counts{}
 	for _, one := range p.arrays {
-		c, ok := plus(p.Checked, one.counts)
+		c, ok := plus(p.checked, one.counts)
 		if !ok {
-			return fmt.Errorf("%w: check: counts of %v", zarr.ErrOverflow, p.Share)
+			return fmt.Errorf("%w: check: counts of %v", zarr.ErrOverflow, p.share)
 		}
-		p.Checked = c
-		p.Checked.Arrays++
+		p.checked = c
+		p.checked.Arrays++
 		if one.err != nil {
-			p.Checked.Unchecked++
+			p.checked.Unchecked++
 		}
 	}
 	return nil
@@ -243,9 +242,9 @@ type faultJSON struct {
 	Error  errorJSON `json:"error"`
 }
 
-// MarshalJSON implements [json.Marshaler].
-func (p *Part) MarshalJSON() ([]byte, error) {
-	out := partJSON{Version: partVersion, Task: p.Share.Task, Of: p.Share.Of, manner: p.how, Arrays: make([]portionJSON, len(p.arrays))}
+// encode returns the JSON of a part.
+func (p *part) encode() ([]byte, error) {
+	out := partJSON{Version: partVersion, Task: p.share.Task, Of: p.share.Of, manner: p.how, Arrays: make([]portionJSON, len(p.arrays))}
 	for i, one := range p.arrays {
 		to := &out.Arrays[i]
 		*to = portionJSON{Path: one.path, Document: one.document, Counts: one.counts.json()}
@@ -260,38 +259,37 @@ func (p *Part) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON implements [json.Unmarshaler]. Errors about what only [RunPart] can have
-// written wrap [zarr.ErrInvalidArgument], or [zarr.ErrUnsupported] for a part of a later
-// version of this package.
-func (p *Part) UnmarshalJSON(data []byte) error {
+// decodePart reads the JSON of a part. Errors about what [RunPart] cannot have written
+// wrap [zarr.ErrInvalidArgument], or [zarr.ErrUnsupported] for a part of a later version
+// of this package.
+func decodePart(data []byte) (*part, error) {
 	var in partJSON
 	if err := json.Unmarshal(data, &in); err != nil {
-		return fmt.Errorf("%w: check: not a part: %w", zarr.ErrInvalidArgument, err)
+		return nil, fmt.Errorf("%w: check: not a part: %w", zarr.ErrInvalidArgument, err)
 	}
 	if in.Version > partVersion {
-		return fmt.Errorf("%w: check: a part of version %d, made by a newer version of this package", zarr.ErrUnsupported, in.Version)
+		return nil, fmt.Errorf("%w: check: a part of version %d, made by a newer version of this package", zarr.ErrUnsupported, in.Version)
 	}
 	of := transfer.Share{Task: in.Task, Of: in.Of}
 	if in.Version != partVersion || of.Of < 1 || share(of).valid() != nil {
-		return fmt.Errorf("%w: check: not a part", zarr.ErrInvalidArgument)
+		return nil, fmt.Errorf("%w: check: not a part", zarr.ErrInvalidArgument)
 	}
-	next, paths := Part{Share: of, how: in.manner}, map[string]bool{}
+	p, paths := &part{share: of, how: in.manner}, map[string]bool{}
 	for _, one := range in.Arrays {
 		if paths[one.Path] {
-			return fmt.Errorf("%w: check: %v has array %q twice", zarr.ErrInvalidArgument, of, one.Path)
+			return nil, fmt.Errorf("%w: check: %v has array %q twice", zarr.ErrInvalidArgument, of, one.Path)
 		}
 		paths[one.Path] = true
 		found, err := one.restored()
 		if err != nil {
-			return fmt.Errorf("%w: check: array %q in %v: %w", zarr.ErrInvalidArgument, one.Path, of, err)
+			return nil, fmt.Errorf("%w: check: array %q in %v: %w", zarr.ErrInvalidArgument, one.Path, of, err)
 		}
-		next.arrays = append(next.arrays, found)
+		p.arrays = append(p.arrays, found)
 	}
-	if err := next.sum(); err != nil {
-		return err
+	if err := p.sum(); err != nil {
+		return nil, err
 	}
-	*p = next
-	return nil
+	return p, nil
 }
 
 // restored returns what was found in the array.
@@ -352,20 +350,25 @@ func (o *Options) gather() error {
 	if o.Sample != 0 {
 		return fmt.Errorf("%w: parts have no sample", zarr.ErrInvalidArgument)
 	}
-	tasks := map[int64]*Part{}
-	for i, p := range o.Parts {
-		if p == nil || p.Share.Of < 1 || share(p.Share).valid() != nil {
-			return fmt.Errorf("%w: "+remedy.Parts+"%d]"+remedy.NoResult, zarr.ErrInvalidArgument, i)
-		}
-		if first := o.Parts[0]; p.Share.Of != first.Share.Of {
-			return fmt.Errorf("%w: %v and %v do not belong together", zarr.ErrInvalidArgument, first.Share, p.Share)
+	tasks, first := map[int64]*part{}, transfer.Share{}
+	for i, text := range o.Parts {
+		p, err := decodePart(text)
+		switch {
+		case errors.Is(err, zarr.ErrUnsupported):
+			return fmt.Errorf(remedy.Parts+"%d]: %w", i, err)
+		case err != nil:
+			return fmt.Errorf(remedy.Parts+"%d]"+remedy.NoResult+": %w", i, err)
+		case i == 0:
+			first = p.share
+		case p.share.Of != first.Of:
+			return fmt.Errorf("%w: %v and %v do not belong together", zarr.ErrInvalidArgument, first, p.share)
 		}
 		if p.how != o.manner() {
-			return fmt.Errorf("%w: %v was made with other options: Fast %t and Complete %t", zarr.ErrInvalidArgument, p.Share, p.how.Fast, p.how.Complete)
+			return fmt.Errorf("%w: %v was made with other options: Fast %t and Complete %t", zarr.ErrInvalidArgument, p.share, p.how.Fast, p.how.Complete)
 		}
-		tasks[p.Share.Task] = p
+		tasks[p.share.Task] = p
 	}
-	of := o.Parts[0].Share.Of
+	of := first.Of
 	switch lacking := of - int64(len(tasks)); {
 	case lacking > 1:
 		return fmt.Errorf("%w: %v is missing, and %d more: RunPart makes them", zarr.ErrInvalidArgument, firstGap(tasks, of), lacking-1)
@@ -380,7 +383,7 @@ func (o *Options) gather() error {
 }
 
 // firstGap returns the first share that has no part.
-func firstGap(tasks map[int64]*Part, of int64) transfer.Share {
+func firstGap(tasks map[int64]*part, of int64) transfer.Share {
 	gap := transfer.Share{Of: of}
 	for tasks[gap.Task] != nil {
 		gap.Task++
@@ -389,10 +392,10 @@ func firstGap(tasks map[int64]*Part, of int64) transfer.Share {
 }
 
 // add adds a part.
-func (p *parts) add(part *Part) {
-	for i := range part.arrays {
-		one := &part.arrays[i]
-		p.found[one.path] = append(p.found[one.path], taken{part.Share.Task, one})
+func (p *parts) add(of *part) {
+	for i := range of.arrays {
+		one := &of.arrays[i]
+		p.found[one.path] = append(p.found[one.path], taken{of.share.Task, one})
 	}
 }
 

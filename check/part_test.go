@@ -4,7 +4,6 @@ package check_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -45,36 +44,30 @@ func described(r *check.Report) (lines []string) {
 	return lines
 }
 
-// parted returns the parts of a check, in random order, some of them twice, and stored in
-// between.
-func parted(t *testing.T, r *rand.Rand, open func() zarr.Node, of int64, how check.Options) []*check.Part {
+// parted returns the parts of a check, in random order, some of them twice.
+func parted(t *testing.T, r *rand.Rand, open func() zarr.Node, of int64, how check.Options) [][]byte {
 	t.Helper()
-	var parts []*check.Part
+	var parts [][]byte
 	for task := range of {
 		for range 1 + r.IntN(5)/4 {
 			p, err := check.RunPart(t.Context(), open(), transfer.Share{Task: task, Of: of}, &how)
 			if err != nil {
 				t.Fatal(err)
 			}
-			parts = append(parts, stored(t, p))
+			parts = append(parts, same(t, p))
 		}
 	}
 	r.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
 	return parts
 }
 
-// stored returns a part that was written as JSON and read again.
-func stored(t *testing.T, p *check.Part) *check.Part {
+// same returns a part, which stays the same if it is read and written again.
+func same(t *testing.T, part []byte) []byte {
 	t.Helper()
-	text := fixture.Must(json.Marshal(p))
-	again := new(check.Part)
-	if err := json.Unmarshal(text, again); err != nil {
-		t.Fatal(err)
+	if again := fixture.Must(check.Recoded(part)); string(again) != string(part) {
+		t.Fatalf("%s\nbecomes %s", part, again)
 	}
-	if next := fixture.Must(json.Marshal(again)); string(next) != string(text) || again.Checked != p.Checked || again.Share != p.Share {
-		t.Fatalf("%s\nbecomes %s", text, next)
-	}
-	return again
+	return part
 }
 
 // jungle makes a store at random: groups of arrays of one format, some of them sharded,
@@ -228,10 +221,10 @@ func TestPartsDivide(t *testing.T) {
 		}
 	}
 	view := watch(s)
-	var parts []*check.Part
+	var parts [][]byte
 	for task := range int64(5) {
 		part := fixture.Must(check.RunPart(t.Context(), reopened(t, view.Store), transfer.Share{Task: task, Of: 5}, nil))
-		if n := part.Checked.Chunks; n < int64(len(chunks))/5-3 || n > int64(len(chunks))/5+4 {
+		if n := fixture.Must(check.CountsOf(part)).Chunks; n < int64(len(chunks))/5-3 || n > int64(len(chunks))/5+4 {
 			t.Errorf("part %d has %d of %d chunks", task, n, len(chunks))
 		}
 		parts = append(parts, part)
@@ -357,10 +350,10 @@ func TestPartsUnseen(t *testing.T) {
 	}
 	first := fixture.Must(check.RunPart(ctx, reopened(t, s), transfer.Share{Of: 2}, nil))
 	second, err := check.RunPart(ctx, reopened(t, watch(s, "x/zarr.json").Store), transfer.Share{Task: 1, Of: 2}, nil)
-	if second == nil || err == nil || second.Checked != (check.Counts{}) {
-		t.Fatalf("%+v, %v", second, err)
+	if second == nil || err == nil || fixture.Must(check.CountsOf(second)) != (check.Counts{}) {
+		t.Fatalf("%s, %v", second, err)
 	}
-	report := fixture.Must(check.Run(ctx, reopened(t, s), &check.Options{Parts: []*check.Part{first, stored(t, second)}}))
+	report := fixture.Must(check.Run(ctx, reopened(t, s), &check.Options{Parts: [][]byte{first, same(t, second)}}))
 	if report.Checked.Chunks != 4 || len(report.Findings) > 0 {
 		t.Errorf("%+v", report)
 	}
@@ -390,7 +383,7 @@ func TestPartsUnread(t *testing.T) {
 	alone := fixture.Must(zarr.At(view.Store, "x").Open(ctx, nil))
 	for task := range int64(2) {
 		if p, err := check.RunPart(ctx, alone, transfer.Share{Task: task, Of: 2}, nil); (p == nil) != (err != nil) {
-			t.Errorf("%+v, %v", p, err)
+			t.Errorf("%s, %v", p, err)
 		}
 	}
 }
@@ -399,20 +392,20 @@ func TestPartsUnread(t *testing.T) {
 func TestPartsRefused(t *testing.T) {
 	ctx := t.Context()
 	_, g := pair(t)
-	part := func(task, of int64, how *check.Options) *check.Part {
+	part := func(task, of int64, how *check.Options) []byte {
 		return fixture.Must(check.RunPart(ctx, g, transfer.Share{Task: task, Of: of}, how))
 	}
 	fast := &check.Options{Fast: true}
 	one := part(0, 1, nil)
 	for words, how := range map[string]check.Options{
-		"part 1 of 3 is missing: ":         {Parts: []*check.Part{part(2, 3, nil), part(0, 3, nil)}},
-		"part 0 of 9 is missing, and 7 mo": {Parts: []*check.Part{part(3, 9, nil)}},
-		"do not belong together":           {Parts: []*check.Part{part(0, 2, nil), part(1, 3, nil)}},
-		"Fast true":                        {Parts: []*check.Part{part(0, 1, fast)}},
-		"Fast false":                       {Parts: []*check.Part{one}, Fast: true},
-		"no sample":                        {Parts: []*check.Part{one}, Sample: 0.5},
-		"Parts[1] is not":                  {Parts: []*check.Part{one, nil}},
-		"Parts[0] is not":                  {Parts: []*check.Part{{}}},
+		"part 1 of 3 is missing: ":         {Parts: [][]byte{part(2, 3, nil), part(0, 3, nil)}},
+		"part 0 of 9 is missing, and 7 mo": {Parts: [][]byte{part(3, 9, nil)}},
+		"do not belong together":           {Parts: [][]byte{part(0, 2, nil), part(1, 3, nil)}},
+		"Fast true":                        {Parts: [][]byte{part(0, 1, fast)}},
+		"Fast false":                       {Parts: [][]byte{one}, Fast: true},
+		"no sample":                        {Parts: [][]byte{one}, Sample: 0.5},
+		"Parts[1] is not":                  {Parts: [][]byte{one, nil}},
+		"Parts[0] is not":                  {Parts: [][]byte{{}}},
 	} {
 		if report, err := check.Run(ctx, g, &how); report != nil || !errors.Is(err, zarr.ErrInvalidArgument) || !strings.Contains(fmt.Sprint(err), words) {
 			t.Errorf("%s: %v", words, err)
@@ -420,21 +413,21 @@ func TestPartsRefused(t *testing.T) {
 	}
 	for _, s := range []transfer.Share{{Task: -1, Of: 3}, {Task: 3, Of: 3}, {Task: 1}, {Of: -1}} {
 		if p, err := check.RunPart(ctx, g, s, nil); p != nil || !errors.Is(err, zarr.ErrInvalidArgument) {
-			t.Errorf("%v: %+v, %v", s, p, err)
+			t.Errorf("%v: %s, %v", s, p, err)
 		}
 	}
-	for _, how := range []check.Options{{Sample: 0.1}, {Parts: []*check.Part{one}}} {
+	for _, how := range []check.Options{{Sample: 0.1}, {Parts: [][]byte{one}}} {
 		if p, err := check.RunPart(ctx, g, transfer.Share{}, &how); p != nil || !errors.Is(err, zarr.ErrInvalidArgument) {
-			t.Errorf("%+v: %+v, %v", how, p, err)
+			t.Errorf("%+v: %s, %v", how, p, err)
 		}
 	}
 	if p, err := check.RunPart(ctx, nil, transfer.Share{}, nil); p != nil || !errors.Is(err, zarr.ErrInvalidArgument) {
-		t.Errorf("%+v, %v", p, err)
+		t.Errorf("%s, %v", p, err)
 	}
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	if p, err := check.RunPart(ended, g, transfer.Share{}, nil); p != nil || !errors.Is(err, context.Canceled) {
-		t.Errorf("%+v, %v", p, err)
+		t.Errorf("%s, %v", p, err)
 	}
 }
 
@@ -449,7 +442,7 @@ func TestPartText(t *testing.T) {
 		`{"varve_check_part": 1, "of": 1, "arrays": [{"path": "x", "faults": [{"chunk": [1]}]}]}`:                                                      zarr.ErrInvalidArgument,
 		`{"varve_check_part": 1, "of": 1, "arrays": [{"path": "x", "counts": {"bytes": 9223372036854775807}}, {"path": "y", "counts": {"bytes": 1}}]}`: zarr.ErrOverflow,
 	} {
-		if err := json.Unmarshal([]byte(text), new(check.Part)); !errors.Is(err, want) && (text != "null" || err != nil) {
+		if _, err := check.Recoded([]byte(text)); !errors.Is(err, want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -459,18 +452,18 @@ func TestPartText(t *testing.T) {
 func FuzzPart(f *testing.F) {
 	s := memtest.New()
 	a := fixture.Must(zarr.At(s, "").CreateArray(context.Background(), fixture.Every(4, 2), nil))
-	part := fixture.Must(json.Marshal(fixture.Must(check.RunPart(context.Background(), a, transfer.Share{}, nil))))
+	part := fixture.Must(check.RunPart(context.Background(), a, transfer.Share{}, nil))
 	f.Add(part)
 	fault := `"faults":[{"chunk":[0],"key":"c/0","inner":[[1]],"offset":1,"length":2,"error":{"kind":"checksum","message":"m"}}]`
 	f.Add([]byte(strings.Replace(string(part), `"counts":{`, fault+`,"counts":{"faults":9,`, 1)))
 	f.Add([]byte(`{"varve_check_part":1,"task":0,"of":2,"arrays":[]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		p := new(check.Part)
-		if json.Unmarshal(text, p) != nil || p.Share.Of == 0 {
+		part, err := check.Recoded(text)
+		if err != nil {
 			return
 		}
-		stored(t, p)
-		report, err := check.Run(t.Context(), a, &check.Options{Parts: []*check.Part{p}, MostFaults: 2})
+		same(t, part)
+		report, err := check.Run(t.Context(), a, &check.Options{Parts: [][]byte{part}, MostFaults: 2})
 		if (report == nil) != (err != nil) {
 			t.Errorf("%+v, %v", report, err)
 		}

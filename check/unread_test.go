@@ -52,7 +52,7 @@ func TestUnread(t *testing.T) {
 			return nil
 		}})
 		open := func() zarr.Node { return fixture.Must(zarr.At(h, "x").Open(t.Context(), nil)) }
-		parts := []*check.Part{stored(t, fixture.Must(check.RunPart(t.Context(), open(), transfer.Share{}, nil)))}
+		parts := [][]byte{same(t, fixture.Must(check.RunPart(t.Context(), open(), transfer.Share{}, nil)))}
 		for _, opt := range []*check.Options{nil, {Parts: parts}} {
 			report, err := check.Run(t.Context(), open(), opt)
 			if err != nil || len(report.Findings) != 1 {

@@ -128,7 +128,7 @@ func (c *copying) carry(ctx context.Context, b store.Batch, key, source store.Ke
 	if err != nil {
 		return 0, err
 	}
-	held, err := c.held.Acquire(ctx, min(info.Size, store.PartsMemory))
+	held, err := c.held.Acquire(ctx, min(info.Size, budget.Parts))
 	if err != nil {
 		return 0, err
 	}

@@ -50,10 +50,9 @@ func keptText(rows, kept int64, c Counts) string {
 //
 // If something is at dst and Options.Overwrite is not set, the error wraps [fs.ErrExist].
 // If arrays differ in their number of rows, or if the request does not fit them, it wraps
-// [zarr.ErrInvalidArgument], and for a name in a condition it may be a [*NameError]. If
-// the source changes otherwise than by growth, it wraps
-// [zarr.ErrSourceChanged]. The package comment describes what a failure leaves, and how
-// the same call resumes.
+// [zarr.ErrInvalidArgument], as for a name in the condition that no array has. If the
+// source changes otherwise than by growth, it wraps [zarr.ErrSourceChanged]. The
+// package comment describes what a failure leaves, and how the same call resumes.
 func Do(ctx context.Context, src, dst *zarr.Location, r Request, opt *Options) (*Report, error) {
 	report := new(Report)
 	// The listing shows which chunks need not be asked for.

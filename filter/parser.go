@@ -432,9 +432,6 @@ type Expression struct {
 // String returns the text of the expression.
 func (e *Expression) String() string { return e.text }
 
-// Names returns the names of the arrays, in the order in which they first occur.
-func (e *Expression) Names() []string { return slices.Clone(e.names) }
-
 // condition is a part of an expression.
 type condition interface{ isCondition() }
 

@@ -78,8 +78,8 @@ func TestParse(t *testing.T) {
 		}
 	}
 	e, err := Parse(`b == 1 and (a < 2 or b > 3)`)
-	if err != nil || !slices.Equal(e.Names(), []string{"b", "a"}) {
-		t.Errorf("%v, %v", e.Names(), err)
+	if err != nil || !slices.Equal(e.names, []string{"b", "a"}) {
+		t.Errorf("%v, %v", e.names, err)
 	}
 }
 
@@ -150,8 +150,8 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if words(e.root) == "?" || len(e.Names()) == 0 || slices.Contains(e.Names(), "") && !strings.Contains(text, "``") {
-			t.Fatalf("%q: %s, %q", text, words(e.root), e.Names())
+		if words(e.root) == "?" || len(e.names) == 0 || slices.Contains(e.names, "") && !strings.Contains(text, "``") {
+			t.Fatalf("%q: %s, %q", text, words(e.root), e.names)
 		}
 	})
 }

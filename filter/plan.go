@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/convert"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/mistake"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/transfer"
 )
@@ -234,17 +235,8 @@ func (o *Options) reading() *zarr.Options {
 	return &r
 }
 
-// NameError is the error for a condition with a name that no array has. It wraps
-// [zarr.ErrInvalidArgument].
-type NameError struct {
-	Name string // as the condition has it
-	Path string // where the array would be, from the root of the store
+// nameError reports a name in a condition that no array has. The array would be at the
+// path, from the root of the store.
+func nameError(name, path string) error {
+	return &mistake.Name{Name: name, Err: fmt.Errorf("%w: the condition names %q, and there is no array %s; write text in quotes", zarr.ErrInvalidArgument, name, path)}
 }
-
-// Error returns the message.
-func (e *NameError) Error() string {
-	return fmt.Sprintf("%v: the condition names %q, and there is no array %s; write text in quotes", zarr.ErrInvalidArgument, e.Name, e.Path)
-}
-
-// Unwrap returns [zarr.ErrInvalidArgument].
-func (e *NameError) Unwrap() error { return zarr.ErrInvalidArgument }

@@ -15,13 +15,13 @@ import (
 	"strings"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/archive"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/zipstore"
 )
 
 // recordsDir is the directory, below that of an array, of the records of its finished
@@ -37,7 +37,7 @@ func (w *work) recordsOf() string { return recordsDir + "/" + w.id }
 // has a place and its listings have versions, and the destination can be listed and stays
 // after a failure.
 func (w *work) isResumable() bool {
-	if zipstore.IsNew(w.to) {
+	if archive.IsNew(w.to) {
 		return false // it is discarded as a whole
 	}
 	// Two stores in memory may have the same versions.

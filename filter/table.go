@@ -242,7 +242,7 @@ func (t *table) openColumns(ctx context.Context, dir string) error {
 		at := path.Join(dir, name)
 		a, err := t.cachedRoot.At(strings.TrimPrefix(at, "/")).OpenArray(ctx, t.reading())
 		if errors.Is(err, fs.ErrNotExist) {
-			return &NameError{name, at}
+			return nameError(name, at)
 		}
 		if err != nil {
 			return t.named(err)

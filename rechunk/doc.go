@@ -41,8 +41,8 @@
 //
 // Where a new chunk takes parts of many old ones, step 2 has stages: each writes scratch
 // objects that the next one reads, and the last one writes the chunks. Several processes
-// can execute parts of the stages ([Sharing]), and one of them takes the other steps
-// ([Publish]).
+// can execute parts of the stages, and one of them takes the other steps. The programs
+// varve and varve-beam do so.
 //
 // With [Options.Into] the result is a new array, and the old one stays.
 package rechunk

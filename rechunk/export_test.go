@@ -8,6 +8,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/blocks"
+	"varve.dev/zarr/internal/sharing"
 )
 
 // PlanStages returns options whose requests cost as much as few bytes, so that small
@@ -59,15 +60,32 @@ func Missing(ctx context.Context, a *zarr.Array, r Request, stage int, opt *Opti
 	return len(stale), err
 }
 
+// What package job reaches by Tasks.
+type (
+	StageShare = sharing.Share
+	Sharing    = participant
+)
+
+// ErrUnfinished is that of package sharing.
+var ErrUnfinished = sharing.ErrUnfinished
+
+// NewSharing is Tasks with the type of what it returns.
+var NewSharing = newParticipant
+
+// Publish publishes what other processes have made.
+func Publish(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Report, error) {
+	return execute(ctx, a, r, opt, true)
+}
+
 // Joined reports whether the process executes shares, so that nobody may publish.
-func (p *Sharing) Joined() bool { return p.leave != nil }
+func (p *participant) Joined() bool { return p.leave != nil }
 
 // ShareOf returns the share that a block belongs to.
 var ShareOf = shareOf
 
 // Stage executes one share, as a process does that executes no other one.
-func Stage(ctx context.Context, a *zarr.Array, r Request, share StageShare, opt *Options) (*Report, error) {
-	p, err := NewSharing(a, r, opt)
+func Stage(ctx context.Context, a *zarr.Array, r Request, share sharing.Share, opt *Options) (*Report, error) {
+	p, err := newParticipant(a, r, opt)
 	if err != nil {
 		return new(Report), err
 	}

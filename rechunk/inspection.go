@@ -40,7 +40,7 @@ func (i *Inspection) String() string {
 		text += "; " + i.Unfinished
 	}
 	if i.Replaced != nil {
-		text += "; " + i.Replaced.Message()
+		text += "; " + i.Replaced.Message
 	}
 	return text
 }
@@ -57,20 +57,23 @@ type Replaced struct {
 	Record store.Key
 	// Document is the key of the document of the array.
 	Document store.Key
+	// Message says what has happened, and Repair how to restore the document, each in one
+	// line.
+	Message, Repair string
 }
 
-// Message says what has happened, in one line.
-func (r *Replaced) Message() string {
-	by := r.By
-	by.Operation = r.Operation
-	return fmt.Sprintf("the document is not that of the last rechunk, by %.200s, and does not descend from it: "+
-		"another program has put back an older one, or has replaced the array; what was written since that rechunk is not visible", by)
-}
-
-// Repair says how to restore the document, in one line.
-func (r *Replaced) Repair() string {
-	return fmt.Sprintf("stop the other program, export what it has appended, and put the member \"to\" of %s in the place of %s, with the attributes of the latter "+
-		"and the present shape; or keep the present document, and "+remedy.NewArray+", which has no such record", r.Record, r.Document)
+// newReplaced describes a last rechunk, with this record, from which the document does
+// not descend.
+func newReplaced(last *lineage.Record, record, document store.Key) *Replaced {
+	by := last.By
+	by.Operation = last.Operation
+	return &Replaced{
+		Operation: last.Operation, By: last.By, Record: record, Document: document,
+		Message: fmt.Sprintf("the document is not that of the last rechunk, by %.200s, and does not descend from it: "+
+			"another program has put back an older one, or has replaced the array; what was written since that rechunk is not visible", by),
+		Repair: fmt.Sprintf("stop the other program, export what it has appended, and put the member \"to\" of %s in the place of %s, with the attributes of the latter "+
+			"and the present shape; or keep the present document, and "+remedy.NewArray+", which has no such record", record, document),
+	}
 }
 
 // Inspect reads the records of rechunks of an array. It lists no chunks, and changes
@@ -131,7 +134,7 @@ func (h *history) inspect(ctx context.Context, a *subject) (*Inspection, error) 
 	}
 	last, err := h.notDescended(ctx)
 	if last != nil {
-		i.Replaced = &Replaced{Operation: last.Operation, By: last.By, Record: h.at.Key(last), Document: a.core.Node.Key()}
+		i.Replaced = newReplaced(last, h.at.Key(last), a.core.Node.Key())
 	}
 	return i, err
 }

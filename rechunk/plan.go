@@ -71,8 +71,8 @@ type Plan struct {
 	Memory int64
 	// Space is the room that the result takes in the store.
 	Space Space
-	// Stages are what can be executed with a [Sharing], one after the other. There are
-	// none if only the document changes.
+	// Stages are what several processes can execute together, one after the other. There
+	// are none if only the document changes.
 	Stages []PlanStage
 	// Blocked is why [Do] would fail now: all chunk keys are in use ([ErrNoKeys]). It is
 	// nil if there are free ones, or Do frees some first ([Options.Grace]).
@@ -135,22 +135,6 @@ func NewPlan(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Plan
 	}
 	p, err := s.plan(ctx)
 	return p, s.array.fail(operationOf(r), err)
-}
-
-// Needed reports whether a rechunk would change an array. It reads the document and
-// lists nothing. A new array ([Options.Into]) is always needed, and so is what a
-// [Removal] or an [Insertion] does.
-func Needed(ctx context.Context, a *zarr.Array, r Request, opt *Options) (bool, error) {
-	s, err := newSession(a, r, opt)
-	if err != nil || s.destination != nil {
-		return true, s.array.fail(operationOf(r), err)
-	}
-	old, err := s.array.fresh(ctx)
-	if err != nil {
-		return true, s.array.fail(operationOf(r), err)
-	}
-	t, err := s.target(old)
-	return t != nil, s.array.fail(operationOf(r), err)
 }
 
 func (s *session) plan(ctx context.Context) (*Plan, error) {

@@ -281,9 +281,13 @@ func (s shift) restart(raw []byte) (edited []byte, note string, err error) {
 		return raw, "", nil // appends report it
 	}
 	moved, err := steps.From(-s.elements)
+	var first calendar.Instant
+	if err == nil {
+		first, err = moved.At(0)
+	}
 	start := ""
 	if err == nil {
-		start = moved.Calendar().Text(moved.Start())
+		start = moved.Calendar().Text(first)
 		_, err = calendar.ParseSteps(start, t.Step, t.Calendar)
 	}
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/sharing"
 	"varve.dev/zarr/internal/snapshot"
 )
 
@@ -118,7 +119,7 @@ func (s *session) checkBegun(ctx context.Context, old *snapshot.Array) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: no task of any stage is done", ErrUnfinished)
+	return fmt.Errorf("%w: no task of any stage is done", sharing.ErrUnfinished)
 }
 
 // checkExpected returns an error if the array has another extent than the request

@@ -60,7 +60,7 @@ func operationOf(r Request) string {
 var errNoRequest = fmt.Errorf("%w: the request is nil: give a Compaction, Regularization, Rechunking, Removal or Insertion", zarr.ErrInvalidArgument)
 
 // ParseRequest returns the request of an operation, such as "rechunk", from its JSON, so
-// that other processes can execute it; see [Sharing]. Package json encodes requests.
+// that other processes can execute it; see docs/jobs.md. Package json encodes requests.
 // Unknown members are an error. The JSON of an [Insertion] does not contain the new
 // elements: set From before executing the request.
 func ParseRequest(operation string, raw []byte) (Request, error) {

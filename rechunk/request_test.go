@@ -48,14 +48,13 @@ func TestRequestNil(t *testing.T) {
 	ctx := t.Context()
 	a := fixture.Must(zarr.At(memstore.New(), "").CreateArray(ctx, zarr.Spec{Shape: []int64{4}, Type: dtype.Int8}, nil))
 	for name, call := range map[string]func() error{
-		"Do":         func() error { _, err := Do(ctx, a, nil, nil); return err },
-		"DoAll":      func() error { _, err := DoAll(ctx, []Part{{Array: a}}, nil); return err },
-		"no array":   func() error { _, err := DoAll(ctx, []Part{{}}, nil); return err },
-		"NewPlan":    func() error { _, err := NewPlan(ctx, a, nil, nil); return err },
-		"NewPlans":   func() error { _, err := NewPlans(ctx, []Part{{Array: a}}, nil); return err },
-		"Needed":     func() error { _, err := Needed(ctx, a, nil, nil); return err },
-		"Publish":    func() error { _, err := Publish(ctx, a, nil, nil); return err },
-		"NewSharing": func() error { _, err := NewSharing(a, nil, nil); return err },
+		"Do":       func() error { _, err := Do(ctx, a, nil, nil); return err },
+		"DoAll":    func() error { _, err := DoAll(ctx, []Part{{Array: a}}, nil); return err },
+		"no array": func() error { _, err := DoAll(ctx, []Part{{}}, nil); return err },
+		"NewPlan":  func() error { _, err := NewPlan(ctx, a, nil, nil); return err },
+		"NewPlans": func() error { _, err := NewPlans(ctx, []Part{{Array: a}}, nil); return err },
+		"Publish":  func() error { _, err := Publish(ctx, a, nil, nil); return err },
+		"Tasks":    func() error { _, err := Tasks(a, nil, nil); return err },
 	} {
 		if err := call(); !errors.Is(err, zarr.ErrInvalidArgument) {
 			t.Errorf("%s: %v", name, err)

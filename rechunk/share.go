@@ -15,25 +15,13 @@ import (
 	"varve.dev/zarr/internal/blocks"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/sharing"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/store"
 )
 
-// StageShare is a part of the tasks of a stage: those of one of several processes that
-// execute a plan together. See [Plan.Stages].
-type StageShare struct {
-	// Stage counts from 0.
-	Stage int
-	// Task and Of say which of how many equal parts of the tasks, from 0 on. Of 0 is all
-	// tasks.
-	Task, Of int64
-}
-
-// ErrUnfinished means that an earlier stage of a plan is not complete.
-var ErrUnfinished error = final("an earlier stage is not complete")
-
-// check returns an error unless the share is one of a plan with so many stages.
-func (p StageShare) check(stages int) error {
+// checkShare returns an error unless the share is one of a plan with so many stages.
+func checkShare(p sharing.Share, stages int) error {
 	switch {
 	case p.Stage < 0 || p.Stage >= stages:
 		return fmt.Errorf("%w: stage %d of %s, which count from 0", zarr.ErrInvalidArgument, p.Stage, quantity.Count(stages, "stages"))
@@ -78,7 +66,7 @@ func unfinishedError(stage int, blocks *grid.Grid, missing [][]int64) error {
 		more = fmt.Sprintf(" and %d more", n)
 	}
 	all, _ := blocks.NumChunks()
-	return fmt.Errorf("%w: stage %d lacks block %d%s of %d: execute all its tasks again; what is done is not repeated", ErrUnfinished, stage, numberOf(blocks, missing[0]), more, all)
+	return fmt.Errorf("%w: stage %d lacks block %d%s of %d: execute all its tasks again; what is done is not repeated", sharing.ErrUnfinished, stage, numberOf(blocks, missing[0]), more, all)
 }
 
 // saver collects the records of a share and stores them at intervals. So there are few
@@ -167,8 +155,8 @@ const markersDir = "done/"
 // number once the array has grown.
 const lastStage = "last"
 
-// marker returns the name of the marker of a share in a plan.
-func (p StageShare) marker(plan *blocks.Plan) string {
+// markerOf returns the name of the marker of a share in a plan.
+func markerOf(p sharing.Share, plan *blocks.Plan) string {
 	stage := lastStage
 	if p.Stage < len(plan.Stages)-1 {
 		stage = strconv.Itoa(p.Stage)
@@ -237,11 +225,11 @@ func (m markers) checkDone(ctx context.Context, plan *blocks.Plan) error {
 	}
 	stage := len(plan.Stages) - 1
 	if best == 0 {
-		return fmt.Errorf("%w: no task of stage %d is done", ErrUnfinished, stage)
+		return fmt.Errorf("%w: no task of stage %d is done", sharing.ErrUnfinished, stage)
 	}
 	missing := int64(0)
 	for tasks[best][missing] {
 		missing++
 	}
-	return fmt.Errorf("%w: stage %d lacks task %d/%d", ErrUnfinished, stage, missing, best)
+	return fmt.Errorf("%w: stage %d lacks task %d/%d", sharing.ErrUnfinished, stage, missing, best)
 }

@@ -539,7 +539,7 @@ func TestNeeded(t *testing.T) {
 	m := memtest.New()
 	a, request := rows(t, m)
 	for _, want := range []bool{true, false} {
-		if needed, err := rechunk.Needed(t.Context(), again(t, m), request, nil); err != nil || needed != want {
+		if needed, err := fixture.Must(rechunk.Tasks(again(t, m), request, nil)).Needed(t.Context()); err != nil || needed != want {
 			t.Errorf("needed: %v (%v), want %v", needed, err, want)
 		}
 		if _, err := rechunk.Do(t.Context(), a, request, nil); err != nil {

@@ -14,21 +14,13 @@ import (
 	"varve.dev/zarr/internal/blocks"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/remedy"
+	"varve.dev/zarr/internal/sharing"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/store"
 )
 
-// Publish makes the result of the stages visible, as [Do] does. It makes again the few
-// chunks whose sources have changed since. If other processes still execute tasks, the
-// error wraps [ErrClaimed]; in a store without locks, also if such a process has died,
-// unless [Options.TakeOver] is set. If a stage is not complete, the error wraps
-// [ErrUnfinished].
-func Publish(ctx context.Context, a *zarr.Array, r Request, opt *Options) (*Report, error) {
-	return execute(ctx, a, r, opt, true)
-}
-
 // checkShare returns an error unless the share is one of the plan, as the array is now.
-func (p *Sharing) checkShare(ctx context.Context, share StageShare) error {
+func (p *participant) checkShare(ctx context.Context, share sharing.Share) error {
 	old, err := p.s.array.fresh(ctx)
 	if err != nil {
 		return err
@@ -51,7 +43,7 @@ func (p *Sharing) checkShare(ctx context.Context, share StageShare) error {
 var errNoTasks = errors.New("nothing has to be staged")
 
 // layoutFor returns the stages of the work, which may be nil, of which share must be one.
-func (w *work) layoutFor(share StageShare) (*blocks.Plan, error) {
+func (w *work) layoutFor(share sharing.Share) (*blocks.Plan, error) {
 	if w == nil || w.draft.keepsChunks() {
 		return nil, errNoTasks
 	}
@@ -59,7 +51,7 @@ func (w *work) layoutFor(share StageShare) (*blocks.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return plan, share.check(len(plan.Stages))
+	return plan, checkShare(share, len(plan.Stages))
 }
 
 // requireScratch returns the scratch of an earlier stage, which must be complete.
@@ -74,42 +66,56 @@ func (w *work) requireScratch(ctx context.Context, l *level) (*staging.Reading, 
 	return w.reading(l), nil
 }
 
-// Sharing executes shares of a rechunk, one after the other, which several processes may
-// do at once, on several machines. Tasks that are done already are not repeated, unless
-// what they were made from has changed. When all stages are complete, [Publish] makes the
-// result visible. All processes need the same request and the same [Options.Memory],
-// which may not be 0: the stages follow from them.
-//
-// A Sharing lists the stored chunks once for each stage, not once for each share, so a
-// process may execute many small shares. Several goroutines may use it. Their shares run
-// one after the other, because each uses all cores.
-//
-// From the first share on, nobody can publish until Leave is called.
-type Sharing struct {
+// participant is a process that executes shares of a rechunk.
+type participant struct {
+	array   *zarr.Array
+	request Request
+	opt     *Options
+
 	mu    sync.Mutex
 	s     *session
 	leave func() error // nil while this process has not joined
 	work  *sharedWork  // nil if nothing is known about the array
 }
 
-// NewSharing returns a Sharing. If the request cannot be shared, the error wraps
-// [zarr.ErrInvalidArgument]. Nothing is read or changed before the first share.
-func NewSharing(a *zarr.Array, r Request, opt *Options) (*Sharing, error) {
-	s, err := newSession(a, r, opt)
-	if err == nil {
-		err = s.array.writable()
+// Tasks returns what executes the tasks of a plan that several processes share. It is for
+// the programs that execute plans (docs/jobs.md), because its type is internal. If the
+// request is invalid, the error wraps [zarr.ErrInvalidArgument]. Nothing is read or
+// changed by this call.
+func Tasks(a *zarr.Array, r Request, opt *Options) (sharing.Tasks[Report], error) {
+	p, err := newParticipant(a, r, opt)
+	if err != nil {
+		return nil, err
 	}
+	return p, nil
+}
+
+func newParticipant(a *zarr.Array, r Request, opt *Options) (*participant, error) {
+	s, err := newSession(a, r, opt)
 	if err != nil {
 		return nil, s.array.fail(operationOf(r), err)
 	}
-	return &Sharing{s: s}, nil
+	return &participant{array: a, request: r, opt: opt, s: s}, nil
 }
 
-// Do executes a share, unless another process has done so. The report says what was
-// done for this share. If an earlier stage is not complete, the error wraps
-// [ErrUnfinished] and names a task. If the array has the wanted grid already, as after
-// [Publish], there is nothing to do.
-func (p *Sharing) Do(ctx context.Context, share StageShare) (*Report, error) {
+// Needed implements [sharing.Tasks].
+func (p *participant) Needed(ctx context.Context) (bool, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.s
+	if s.destination != nil {
+		return true, nil
+	}
+	old, err := s.array.fresh(ctx)
+	if err != nil {
+		return true, s.array.fail(operationOf(p.request), err)
+	}
+	t, err := s.target(old)
+	return t != nil, s.array.fail(operationOf(p.request), err)
+}
+
+// Do implements [sharing.Tasks].
+func (p *participant) Do(ctx context.Context, share sharing.Share) (*Report, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.s.ledger.report = Report{}
@@ -121,9 +127,8 @@ func (p *Sharing) Do(ctx context.Context, share StageShare) (*Report, error) {
 	return &report, p.s.array.fail(p.s.array.name(), err)
 }
 
-// Leave lets others publish. Another share may follow: then this process joins again.
-// After an error, call it again.
-func (p *Sharing) Leave() error {
+// Leave implements [sharing.Tasks].
+func (p *participant) Leave() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.leave == nil {
@@ -136,26 +141,34 @@ func (p *Sharing) Leave() error {
 	return nil
 }
 
-func (p *Sharing) do(ctx context.Context, share StageShare) error {
+// Publish implements [sharing.Tasks].
+func (p *participant) Publish(ctx context.Context) (*Report, error) {
+	return execute(ctx, p.array, p.request, p.opt, true)
+}
+
+func (p *participant) do(ctx context.Context, share sharing.Share) error {
+	if err := p.s.array.writable(); err != nil {
+		return err
+	}
 	if err := p.join(ctx, share); err != nil {
 		return err
 	}
 	w := p.work
-	if err := share.check(len(w.plan.Stages)); err != nil {
+	if err := checkShare(share, len(w.plan.Stages)); err != nil {
 		return err
 	}
 	if err := w.refreshRecords(ctx, share); err != nil {
 		return err
 	}
 	err := w.execute(ctx, share)
-	if errors.Is(err, ErrUnfinished) { // perhaps the source has changed: list everything again
+	if errors.Is(err, sharing.ErrUnfinished) { // perhaps the source has changed: list everything again
 		p.work = nil
 	}
 	return err
 }
 
 // join makes sure that nobody publishes meanwhile, and that the work is known.
-func (p *Sharing) join(ctx context.Context, share StageShare) error {
+func (p *participant) join(ctx context.Context, share sharing.Share) error {
 	switch {
 	case p.leave != nil && p.work != nil:
 		return nil
@@ -190,7 +203,7 @@ const joinTime = 10 * time.Second
 
 // begin begins a share of the tasks: others may execute shares too, but none may publish,
 // until leave has returned nil.
-func (p *Sharing) begin(ctx context.Context) (leave func() error, err error) {
+func (p *participant) begin(ctx context.Context) (leave func() error, err error) {
 	exit, err := enter(p.s.hold.at, false)
 	if err != nil {
 		return nil, err
@@ -214,7 +227,7 @@ func (p *Sharing) begin(ctx context.Context) (leave func() error, err error) {
 	}, nil
 }
 
-func (p *Sharing) beginLocked(ctx context.Context) (leave func() error, err error) {
+func (p *participant) beginLocked(ctx context.Context) (leave func() error, err error) {
 	s := p.s
 	unlock, locked, err := lockDir(ctx, s.hold.at.Store, s.hold.at.Path.MustKey(lockName), joinTime)
 	if err != nil {
@@ -261,7 +274,7 @@ func (p *Sharing) beginLocked(ctx context.Context) (leave func() error, err erro
 }
 
 // planWork plans the work, unless it is that of the last time.
-func (p *Sharing) planWork(ctx context.Context) error {
+func (p *participant) planWork(ctx context.Context) error {
 	old, err := p.s.array.fresh(ctx)
 	if err != nil {
 		return err
@@ -274,7 +287,7 @@ func (p *Sharing) planWork(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	plan, err := w.layoutFor(StageShare{})
+	plan, err := w.layoutFor(sharing.Share{})
 	if err != nil {
 		return err
 	}
@@ -317,12 +330,12 @@ type division struct {
 
 // refreshRecords looks again which records there are if another process has done the
 // share since: engines offer a task again after a failure, even if it has succeeded.
-func (w *sharedWork) refreshRecords(ctx context.Context, share StageShare) error {
+func (w *sharedWork) refreshRecords(ctx context.Context, share sharing.Share) error {
 	list := w.lists[share.Stage]
 	if list == nil {
 		return nil
 	}
-	marker := share.marker(w.plan)
+	marker := markerOf(share, w.plan)
 	if _, known := list.done[marker]; known {
 		return nil
 	}
@@ -338,7 +351,7 @@ func (w *sharedWork) refreshRecords(ctx context.Context, share StageShare) error
 }
 
 // execute does what is to be done for a share.
-func (w *sharedWork) execute(ctx context.Context, share StageShare) error {
+func (w *sharedWork) execute(ctx context.Context, share sharing.Share) error {
 	list := w.lists[share.Stage]
 	if list == nil {
 		var err error
@@ -350,7 +363,7 @@ func (w *sharedWork) execute(ctx context.Context, share StageShare) error {
 	if of := max(1, share.Of); list.division.parts == nil || list.division.of != of {
 		w.divide(list, share.Stage, of)
 	}
-	w.work.saver = &saver{hold: w.hold, share: share.marker(w.plan)}
+	w.work.saver = &saver{hold: w.hold, share: markerOf(share, w.plan)}
 	// The records of a share carry its name, so that a repetition reads only these.
 	mine, err := w.missing(ctx, list, share)
 	if err == nil && len(mine) > 0 {
@@ -361,7 +374,7 @@ func (w *sharedWork) execute(ctx context.Context, share StageShare) error {
 	}
 	list.failed = false
 	delete(list.division.parts, share.Task)
-	marker := share.marker(w.plan)
+	marker := markerOf(share, w.plan)
 	// The marker comes last. It promises that the records of the whole share are stored.
 	if _, marked := list.done[marker]; marked {
 		return nil
@@ -399,7 +412,7 @@ func (w *sharedWork) makeMissing(ctx context.Context, list *backlog, stage int, 
 // source. If no process has stored records of it, that is all, and nothing is asked for.
 // If a share of the last stage was done, its chunks are those of the records: whoever
 // publishes looks at them.
-func (w *sharedWork) missing(ctx context.Context, list *backlog, share StageShare) ([][]int64, error) {
+func (w *sharedWork) missing(ctx context.Context, list *backlog, share sharing.Share) ([][]int64, error) {
 	mine := list.division.parts[share.Task]
 	w.work.ledger.records = nil
 	if len(mine) == 0 {
@@ -416,7 +429,7 @@ func (w *sharedWork) missing(ctx context.Context, list *backlog, share StageShar
 	there := list.job.Recorded(records)
 	// The publisher compares the chunks of the last stage once more. So only those of a
 	// share that is not marked, and objects of scratch, are looked up here.
-	if _, done := list.done[share.marker(w.plan)]; !done || share.Stage < len(w.levels) {
+	if _, done := list.done[markerOf(share, w.plan)]; !done || share.Stage < len(w.levels) {
 		if there, err = staging.Look(ctx, list.job.Target, mine, engine.InFlight(w.hold.at.Store, 0, tasks)); err != nil {
 			return nil, err
 		}

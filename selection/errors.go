@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/mistake"
 	"varve.dev/zarr/internal/quantity"
 )
 
@@ -16,32 +17,16 @@ import (
 // at fault, the error names it and its extent.
 var ErrInvalid = errors.New("invalid selection")
 
-// IndexError reports an index outside its axis. It wraps [ErrInvalid] and is itself
-// wrapped in a [varve.dev/zarr/grid.AxisError] that names the axis.
-type IndexError struct{ Index, Extent int64 }
-
-// Error implements error.
-func (e *IndexError) Error() string {
-	return fmt.Sprintf("%v: index %d of an axis with extent %d", ErrInvalid, e.Index, e.Extent)
+// indexError reports an index outside its axis.
+func indexError(index, extent int64) error {
+	return &mistake.Index{Index: index, Err: fmt.Errorf("%w: index %d of an axis with extent %d", ErrInvalid, index, extent)}
 }
 
-// Unwrap returns [ErrInvalid].
-func (e *IndexError) Unwrap() error { return ErrInvalid }
-
-// NameError reports a name that no dimension has. It wraps [ErrInvalid].
-type NameError struct {
-	Name  string
-	Names []string // of the dimensions
+// nameError reports a name that none of the dimensions has.
+func nameError(name string, dimensions []string) error {
+	known := slices.DeleteFunc(slices.Clone(dimensions), func(n string) bool { return n == "" })
+	return &mistake.Name{Name: name, Names: dimensions, Err: fmt.Errorf("%w: no dimension is named %q (there are %s)", ErrInvalid, name, strings.Join(known, ", "))}
 }
-
-// Error implements error.
-func (e *NameError) Error() string {
-	known := slices.DeleteFunc(slices.Clone(e.Names), func(n string) bool { return n == "" })
-	return fmt.Sprintf("%v: no dimension is named %q (there are %s)", ErrInvalid, e.Name, strings.Join(known, ", "))
-}
-
-// Unwrap returns [ErrInvalid].
-func (e *NameError) Unwrap() error { return ErrInvalid }
 
 func rankError(got, want int) error {
 	return fmt.Errorf("%w: %s selected, the array has %d", ErrInvalid, quantity.Count(got, "axes"), want)

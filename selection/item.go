@@ -76,7 +76,7 @@ func (i Item) bind(n int, extent int64) (subset.Axis, error) {
 	case itemIndex:
 		at, ok := inRange(i.start, extent)
 		if !ok {
-			return subset.Axis{}, &grid.AxisError{Axis: n, Err: &IndexError{i.start, extent}}
+			return subset.Axis{}, &grid.AxisError{Axis: n, Err: indexError(i.start, extent)}
 		}
 		return subset.Axis{Start: at, Step: 1, Count: 1, Drop: true}, nil
 	case itemList:

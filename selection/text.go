@@ -134,7 +134,7 @@ func axisNamed(name string, names []string) (int, error) {
 	case !slices.ContainsFunc(names, func(n string) bool { return n != "" }):
 		return 0, fmt.Errorf("%w: %q selects by name, and the axes have no names; select by place, as \"0:10, 3\"", ErrInvalid, name)
 	case name == "" || i < 0:
-		return 0, &NameError{name, names}
+		return 0, nameError(name, names)
 	case slices.Contains(names[i+1:], name):
 		return 0, fmt.Errorf("%w: several dimensions are named %q", ErrInvalid, name)
 	}

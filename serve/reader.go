@@ -78,23 +78,46 @@ func (r *reader) load(at int64) error {
 func (r *reader) Read(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err := r.fill(); err != nil {
+		return 0, err
+	}
+	n := copy(p, (*r.piece)[r.at-r.start:])
+	r.at += int64(n)
+	return n, nil
+}
+
+// writeTo writes n bytes from the present place on, from the buffer itself.
+func (r *reader) writeTo(w io.Writer, n int64) (written int64, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for n > 0 {
+		if err := r.fill(); err != nil {
+			return written, err
+		}
+		rest := (*r.piece)[r.at-r.start:]
+		k, err := w.Write(rest[:min(int64(len(rest)), n)])
+		r.at, n, written = r.at+int64(k), n-int64(k), written+int64(k)
+		if err != nil {
+			return written, err
+		}
+	}
+	return written, nil
+}
+
+// fill reads the piece at the present place unless the buffer has it.
+func (r *reader) fill() error {
 	if r.err != nil {
-		return 0, r.err
+		return r.err
 	}
 	if r.at >= r.size {
-		return 0, io.EOF
+		return io.EOF
 	}
 	if r.piece == nil || r.at < r.start || r.at >= r.start+int64(len(*r.piece)) {
 		if r.err = r.load(r.at); r.err == nil && len(*r.piece) == 0 {
 			r.err = io.ErrUnexpectedEOF
 		}
-		if r.err != nil {
-			return 0, r.err
-		}
 	}
-	n := copy(p, (*r.piece)[r.at-r.start:])
-	r.at += int64(n)
-	return n, nil
+	return r.err
 }
 
 // Seek implements [io.Seeker].

@@ -63,6 +63,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -252,6 +253,19 @@ func (c *counter) Write(p []byte) (int, error) {
 	n, err := c.ResponseWriter.Write(p)
 	c.bytes += int64(n)
 	return n, err
+}
+
+// ReadFrom implements [io.ReaderFrom]. [http.ServeContent] copies a value with it.
+func (c *counter) ReadFrom(from io.Reader) (n int64, err error) {
+	limited, ok := from.(*io.LimitedReader)
+	if ok {
+		if value, is := limited.R.(*reader); is {
+			n, err = value.writeTo(c, limited.N)
+			limited.N -= n
+			return n, err
+		}
+	}
+	return io.Copy(struct{ io.Writer }{c}, from)
 }
 
 // Unwrap is for [http.ResponseController].

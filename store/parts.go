@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 
+	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/quantity"
 )
 
@@ -170,17 +171,13 @@ func (g *collector) judge(ctx context.Context, p Part, err error) error {
 	return isFrom(p.Key, p.Version, Info{Version: p.Version}, err)
 }
 
-const (
-	// pieceSize is the number of bytes that WriteParts reads and writes at once.
-	pieceSize = 4 << 20
-	// PartsMemory is the most bytes that [WriteParts] holds.
-	PartsMemory = 2 * pieceSize
-)
+// pieceSize is the number of bytes that WriteParts reads and writes at once.
+const pieceSize = budget.Parts / 2
 
 // WriteParts writes the bytes of parts of the store from to w, first to last. It holds at
-// most [PartsMemory] bytes, and reads parts that are close to each other together. The
-// errors are those of [OpAssemble], and those of w. Some bytes may have been written by
-// then, so drop what w has after any error.
+// most 8 MiB, and reads parts that are close to each other together. The errors are those
+// of [OpAssemble], and those of w. Some bytes may have been written by then, so drop what
+// w has after any error.
 func WriteParts(ctx context.Context, w io.Writer, from Store, parts []Part) error {
 	if _, err := assembledSize(parts); err != nil {
 		return err

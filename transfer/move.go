@@ -11,10 +11,10 @@ import (
 	"sync"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/archive"
 	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/zipstore"
 )
 
 // Move copies a node as [Copy] does, with all of its chunks, and then removes the source.
@@ -57,7 +57,7 @@ func Move(ctx context.Context, src, dst *zarr.Location, opt *Options) (Report, e
 // removable checks, before anything is copied, that the source can be removed and that
 // the copy will be durable.
 func (c *copier) removable(ctx context.Context) error {
-	if zipstore.IsNew(c.pair.Target.Store) {
+	if archive.IsNew(c.pair.Target.Store) {
 		// Until Close, the copy exists only in memory or in an incomplete file. A
 		// crash would lose both nodes.
 		return fmt.Errorf("%w: an archive is complete only once it is closed; copy to it, close it, and then delete the source", zarr.ErrUnsupported)

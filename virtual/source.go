@@ -12,6 +12,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/driver"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/sentinel"
 	"varve.dev/zarr/store"
@@ -78,12 +79,9 @@ type SourceError struct {
 // Error returns the location and the reason.
 func (e *SourceError) Error() string { return e.Location + ": " + e.Err.Error() }
 
-// SourceLocation returns the location. Packages that cannot import this one, such as
-// check, tell by it which chunks fail for the same reason.
-func (e *SourceError) SourceLocation() string { return e.Location }
-
-// Unwrap returns the reason.
-func (e *SourceError) Unwrap() error { return e.Err }
+// Unwrap returns the reason. Packages that cannot import this one, such as check, tell by
+// a [fault.Source] which chunks fail for the same reason.
+func (e *SourceError) Unwrap() error { return &fault.Source{Location: e.Location, Err: e.Err} }
 
 // locations are those of sources. The chunks of a Zarr node are sources below it.
 type locations map[string]bool

@@ -132,9 +132,6 @@ func ParseSteps(start, step, calendarName string) (Steps, error) {
 // Calendar returns the calendar of the times.
 func (s Steps) Calendar() Calendar { return s.calendar }
 
-// Start returns the time of element 0.
-func (s Steps) Start() Instant { return s.start }
-
 // Step returns the time from each element to the next.
 func (s Steps) Step() Step { return s.step }
 

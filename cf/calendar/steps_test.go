@@ -147,7 +147,7 @@ func TestBucketsEqualModel(t *testing.T) {
 func TestBoundariesEqualModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, unit := anySteps(t), rapid.SampledFrom([]Unit{Month, Year}).Draw(t, "unit")
-		u := Units{s.Calendar(), 1, s.Start()}
+		u := Units{s.Calendar(), 1, s.start}
 		var values []int64
 		for i := range int64(500) {
 			at, err := s.At(i)

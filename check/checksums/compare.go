@@ -16,14 +16,14 @@ import (
 	"varve.dev/zarr/internal/quantity"
 )
 
-// Change says what became of a value since a list was written.
+// Change says what became of a value since a list was written: "changed" if it has other
+// bytes, "missing" if it is no longer stored, and "added" if it is not in the list.
 type Change string
 
-// The changes.
 const (
-	Changed Change = "changed" // other bytes
-	Missing Change = "missing" // no longer stored
-	Added   Change = "added"   // not in the list
+	changed Change = "changed"
+	missing Change = "missing"
+	added   Change = "added"
 )
 
 // Finding is a value that is not as the list says.
@@ -92,14 +92,14 @@ func Compare(ctx context.Context, at *zarr.Location, list io.Reader, opt *Option
 		}
 		switch {
 		case !listed:
-			c.Findings = append(c.Findings, Finding{v.key, Added})
+			c.Findings = append(c.Findings, Finding{v.key, added})
 		case sum != v.sha256:
-			c.Findings = append(c.Findings, Finding{v.key, Changed})
+			c.Findings = append(c.Findings, Finding{v.key, changed})
 		}
 		delete(left, v.key)
 	}
 	for _, key := range slices.Sorted(maps.Keys(left)) {
-		c.Findings = append(c.Findings, Finding{key, Missing})
+		c.Findings = append(c.Findings, Finding{key, missing})
 	}
 	return c, nil
 }

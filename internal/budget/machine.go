@@ -38,3 +38,6 @@ func Most() int64 {
 
 // unlimited is the limit of a control group that has none.
 const unlimited = math.MaxInt64
+
+// Parts is the most bytes that WriteParts of package store holds.
+const Parts = 8 << 20

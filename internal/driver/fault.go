@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/retry"
 )
 
 // Fault is an answer of a service that reports an error.
@@ -135,7 +134,7 @@ func Lost(ctx context.Context, err error) error {
 	if e := (*Unsent)(nil); ctx.Err() == nil && errors.As(err, &e) && !e.Passes {
 		return e
 	}
-	return retry.Network(ctx, err)
+	return Network(ctx, err)
 }
 
 // IsLoopback reports whether a host is this machine.

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/retry"
 )
 
 // IsMissing reports whether an error means that there is no object.
@@ -121,7 +120,7 @@ func (w Write) own(ctx context.Context, cause error, lost bool) (string, error) 
 	switch {
 	case err == nil && marked:
 		return version, nil
-	case !lost && (err == nil || !retry.IsTemporary(err)):
+	case !lost && (err == nil || !IsTemporary(err)):
 		return "", cause
 	case err != nil && !IsMissing(err):
 		return "", fmt.Errorf("%w; then the %s could not be looked at: %v", Unknown(cause), w.Noun, err)

@@ -16,13 +16,12 @@ import (
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/retry"
 )
 
 // TestSettle finds out what became of writes, by the error of the last attempt and by
 // what is there then.
 func TestSettle(t *testing.T) {
-	lost, broken := errors.New("the connection was cut"), retry.Temporary(errors.New("busy"), 0)
+	lost, broken := errors.New("the connection was cut"), driver.Temporary(errors.New("busy"), 0)
 	denied := &driver.Fault{Status: http.StatusForbidden, Kind: fs.ErrPermission}
 	unmet := &driver.Fault{Status: http.StatusPreconditionFailed, Kind: store.ErrConflict}
 	absent := &driver.Fault{Status: http.StatusNotFound, Kind: fs.ErrNotExist}
@@ -74,7 +73,7 @@ func TestSettle(t *testing.T) {
 
 // TestDeletions deletes on a condition, with answers that are lost.
 func TestDeletions(t *testing.T) {
-	lost := retry.Temporary(io.ErrUnexpectedEOF, 0)
+	lost := driver.Temporary(io.ErrUnexpectedEOF, 0)
 	for name, c := range map[string]struct {
 		attempts []error
 		conflict bool
@@ -90,7 +89,7 @@ func TestDeletions(t *testing.T) {
 		n := 0
 		do := driver.Attempts(func(ctx context.Context, attempt func(context.Context) error) (err error) {
 			for range c.attempts {
-				if err = attempt(ctx); err == nil || !retry.IsTemporary(err) && !errors.Is(err, lost) {
+				if err = attempt(ctx); err == nil || !driver.IsTemporary(err) && !errors.Is(err, lost) {
 					break
 				}
 			}

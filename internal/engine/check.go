@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/store"
 )
 
@@ -116,7 +117,7 @@ func (a *Array) checkAll(ctx context.Context, how Checking, found chan<- Checked
 // has changed or is missing. It is one error of that file, however many chunks the file
 // has.
 func isLost(err error) bool {
-	var of interface{ SourceLocation() string }
+	var of *fault.Source
 	return errors.As(err, &of) && errors.Is(err, store.ErrConflict)
 }
 

@@ -43,3 +43,16 @@ func Any(err error, targets ...error) bool {
 	}
 	return false
 }
+
+// Source is the reason of an error of reading a foreign file. All chunks that lie in one
+// file fail for one reason. Its text is that of the reason.
+type Source struct {
+	Location string // of the file
+	Err      error
+}
+
+// Error returns the reason.
+func (s *Source) Error() string { return s.Err.Error() }
+
+// Unwrap returns the reason.
+func (s *Source) Unwrap() error { return s.Err }

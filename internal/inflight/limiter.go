@@ -15,7 +15,7 @@ import (
 	"time"
 	"weak"
 
-	"varve.dev/zarr/store/retry"
+	"varve.dev/zarr/internal/driver"
 )
 
 // Limits are the settings of a [Limiter].
@@ -200,7 +200,7 @@ func (l *Limiter) TryAcquire() (p Permit, ok bool) {
 }
 
 // Release ends the request. The error is its result: the limit falls after
-// [retry.Throttled],
+// [driver.Throttled],
 // and may grow after other results.
 func (p Permit) Release(err error) {
 	l := p.l
@@ -209,7 +209,7 @@ func (p Permit) Release(err error) {
 	}
 	throttled := isThrottled(err)
 	// Lost connections and cancelled requests say nothing about what the host bears.
-	counts := err == nil || !retry.IsTemporary(err) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+	counts := err == nil || !driver.IsTemporary(err) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -221,7 +221,7 @@ func (p Permit) Release(err error) {
 	l.leave()
 }
 
-// isThrottled reports whether err is one of [retry.Throttled].
+// isThrottled reports whether err is one of [driver.Throttled].
 func isThrottled(err error) bool {
 	if err == nil {
 		return false // without the allocation below

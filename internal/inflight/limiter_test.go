@@ -14,15 +14,15 @@ import (
 
 	"go.uber.org/goleak"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/inflight"
-	"varve.dev/zarr/store/retry"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errBroken = errors.New("broken")
 
-var errBusy = retry.Throttled(errors.New("slow down"), 0)
+var errBusy = driver.Throttled(errors.New("slow down"), 0)
 
 // host is a server that answers after a while.
 type host struct {
@@ -180,7 +180,7 @@ func TestHalves(t *testing.T) {
 // TestOthersDoNotHalve checks that lost and cancelled requests leave the limit.
 func TestOthersDoNotHalve(t *testing.T) {
 	l := inflight.New(inflight.Adaptive())
-	for _, err := range []error{retry.Temporary(errBroken, 0), retry.TimedOut(errBroken), context.Canceled, errBroken, nil} {
+	for _, err := range []error{driver.Temporary(errBroken, 0), driver.TimedOut(errBroken), context.Canceled, errBroken, nil} {
 		p, _ := l.TryAcquire()
 		if p.Release(err); l.Limit() != 32 {
 			t.Errorf("after %v the limit is %d", err, l.Limit())
@@ -318,7 +318,7 @@ func TestForgets(t *testing.T) {
 		}
 		once(errBusy)
 		time.Sleep(59 * time.Second)
-		if n := once(retry.Temporary(errBroken, 0)); n != 1 {
+		if n := once(driver.Temporary(errBroken, 0)); n != 1 {
 			t.Errorf("after 59 s the limit is %d", n)
 		}
 		time.Sleep(61 * time.Second)
@@ -394,7 +394,7 @@ func TestDoStops(t *testing.T) {
 		begin := time.Now()
 		full := inflight.New(inflight.Limits{First: 1})
 		held, _ := full.Acquire(ctx)
-		err := retry.Policy{}.Do(ctx, func(ctx context.Context) error {
+		err := driver.Policy{}.Do(ctx, func(ctx context.Context) error {
 			return full.Do(ctx, func(context.Context) error { return nil })
 		})
 		if ctx.Err() == nil || !errors.Is(err, ctx.Err()) || time.Since(begin) > time.Second {

@@ -5,7 +5,6 @@ package job
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -100,10 +99,7 @@ func (c *checking) do(ctx context.Context, w *Worker, t Task, _ *Record) error {
 	if found == nil {
 		return c.fail(err)
 	}
-	raw, err := json.Marshal(found)
-	if err == nil {
-		_, err = store.Write(ctx, w.folder.store, store.Put(w.folder.key(resultsDir, t), raw), store.Flush)
-	}
+	_, err = store.Write(ctx, w.folder.store, store.Put(w.folder.key(resultsDir, t), found), store.Flush)
 	if err != nil || !c.sums() {
 		return c.fail(err)
 	}
@@ -183,11 +179,10 @@ func (c *checking) publish(ctx context.Context, w *Worker, whole bool) (*Result,
 }
 
 // parts reads what the tasks have found.
-func (c *checking) parts(ctx context.Context, w *Worker, of int64) ([]*check.Part, error) {
-	parts := make([]*check.Part, of)
-	return parts, each(ctx, tasksOf(of), func(ctx context.Context, i int, t Task) error {
-		parts[i] = new(check.Part)
-		_, err := w.folder.get(ctx, resultsDir, t, mostFound, parts[i])
+func (c *checking) parts(ctx context.Context, w *Worker, of int64) ([][]byte, error) {
+	parts := make([][]byte, of)
+	return parts, each(ctx, tasksOf(of), func(ctx context.Context, i int, t Task) (err error) {
+		parts[i], _, err = w.folder.store.Get(ctx, w.folder.key(resultsDir, t), store.Request{Limit: mostFound}, nil)
 		if err != nil {
 			err = fmt.Errorf("what %v has found: %w", t, err)
 		}

@@ -16,7 +16,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/lease"
 	"varve.dev/zarr/internal/quantity"
-	"varve.dev/zarr/rechunk"
+	"varve.dev/zarr/internal/sharing"
 	"varve.dev/zarr/store"
 )
 
@@ -93,7 +93,7 @@ func (w *Worker) Take(ctx context.Context, how Taking) error {
 	}
 	for round := 1; ; round++ {
 		err := w.takeAll(ctx, how)
-		if !errors.Is(err, rechunk.ErrUnfinished) || round == mostRounds {
+		if !errors.Is(err, sharing.ErrUnfinished) || round == mostRounds {
 			return errors.Join(err, w.Leave())
 		}
 		// The source has changed since an earlier stage was done. Another worker may have
@@ -265,7 +265,7 @@ func (t *taker) takeFrom(ctx context.Context, free []listed) (worked bool, err e
 		conflicts, worked = 0, true
 		done, err := t.execute(ctx, mine)
 		switch {
-		case ctx.Err() != nil || errors.Is(err, rechunk.ErrUnfinished):
+		case ctx.Err() != nil || errors.Is(err, sharing.ErrUnfinished):
 			return worked, err
 		case err != nil:
 			t.failed[next.Number] = fmt.Errorf("%v: %w", next.Task, err)
@@ -395,7 +395,7 @@ func (t *taker) try(ctx context.Context, task Task) (*Record, error) {
 		if err == nil {
 			r.Attempts = attempt
 		}
-		if err == nil || attempt == t.how.Attempts || ctx.Err() != nil || errors.Is(err, rechunk.ErrUnfinished) || errors.Is(err, zarr.ErrInvalidArgument) || errors.Is(err, fs.ErrExist) {
+		if err == nil || attempt == t.how.Attempts || ctx.Err() != nil || errors.Is(err, sharing.ErrUnfinished) || errors.Is(err, zarr.ErrInvalidArgument) || errors.Is(err, fs.ErrExist) {
 			return r, err
 		}
 		_, longest := t.how.pauses()

@@ -11,7 +11,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/convert"
-	"varve.dev/zarr/rechunk"
+	"varve.dev/zarr/internal/sharing"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/transfer"
 )
@@ -131,7 +131,7 @@ func (c *copying) publish(ctx context.Context, w *Worker, whole bool) (*Result, 
 // checkDone returns an error unless all tasks are done, or the copy is published already.
 func (c *copying) checkDone(ctx context.Context, w *Worker) error {
 	err := w.checkDone(ctx)
-	if !errors.Is(err, rechunk.ErrUnfinished) {
+	if !errors.Is(err, sharing.ErrUnfinished) {
 		return err
 	}
 	// After the publication there may be no records any more.

@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/convert"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/sharing"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
@@ -198,7 +199,7 @@ func ownName() string {
 	return fmt.Sprintf("%s, process %d", host, os.Getpid())
 }
 
-// checkDone returns an error that wraps [rechunk.ErrUnfinished] unless there are records
+// checkDone returns an error that wraps [sharing.ErrUnfinished] unless there are records
 // of all tasks of each stage. A plan from nowhere has no records: then nothing is
 // checked.
 func (w *Worker) checkDone(ctx context.Context) error {
@@ -220,7 +221,7 @@ func (w *Worker) division(ctx context.Context, stage int) (of int64, err error) 
 		return 0, err
 	}
 	if of = division(done, stage); of == 0 {
-		return 0, fmt.Errorf("%w: no task of stage %d is done", rechunk.ErrUnfinished, stage)
+		return 0, fmt.Errorf("%w: no task of stage %d is done", sharing.ErrUnfinished, stage)
 	}
 	has := map[int64]bool{}
 	for _, t := range in(done, stage, of) {
@@ -228,7 +229,7 @@ func (w *Worker) division(ctx context.Context, stage int) (of int64, err error) 
 	}
 	for k := range of {
 		if !has[k] {
-			return 0, fmt.Errorf("%w: stage %d lacks task %d/%d", rechunk.ErrUnfinished, stage, k, of)
+			return 0, fmt.Errorf("%w: stage %d lacks task %d/%d", sharing.ErrUnfinished, stage, k, of)
 		}
 	}
 	return of, nil

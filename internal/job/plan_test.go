@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/job"
+	"varve.dev/zarr/internal/sharing"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/transfer"
 )
@@ -170,7 +171,7 @@ func TestOperations(t *testing.T) {
 			want := elements(t, from)
 			file := plan(from, to).write(t)
 			first, second := worker(t, file), worker(t, file)
-			if _, err := first.Publish(t.Context()); !errors.Is(err, rechunk.ErrUnfinished) {
+			if _, err := first.Publish(t.Context()); !errors.Is(err, sharing.ErrUnfinished) {
 				t.Fatalf("published before any task: %v", err)
 			}
 			const of = 5
@@ -187,7 +188,7 @@ func TestOperations(t *testing.T) {
 					if err := errors.Join(first.Leave(), second.Leave()); err != nil {
 						t.Fatal(err)
 					}
-					if _, err := first.Publish(t.Context()); !errors.Is(err, rechunk.ErrUnfinished) || !strings.Contains(err.Error(), "4/5") {
+					if _, err := first.Publish(t.Context()); !errors.Is(err, sharing.ErrUnfinished) || !strings.Contains(err.Error(), "4/5") {
 						t.Errorf("published without task 4: %v", err)
 					}
 				}

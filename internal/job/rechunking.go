@@ -11,6 +11,8 @@ import (
 	"slices"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/archive"
+	"varve.dev/zarr/internal/sharing"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/zipstore"
@@ -34,9 +36,9 @@ type openArray struct {
 	array   *zarr.Array
 	opt     rechunk.Options
 	request rechunk.Request
-	inputs  io.Closer // may be nil
-	sharing *rechunk.Sharing
-	done    bool // a new archive is complete
+	inputs  io.Closer                     // may be nil
+	tasks   sharing.Tasks[rechunk.Report] // nil before the first one
+	done    bool                          // a new archive is complete
 }
 
 func newRechunking(p *Plan) (operation, error) {
@@ -73,12 +75,12 @@ func (a *rechunked) do(ctx context.Context, w *Worker, t Task) (*rechunk.Report,
 	if err != nil {
 		return nil, err
 	}
-	if o.sharing == nil {
-		if o.sharing, err = rechunk.NewSharing(o.array, o.request, &o.opt); err != nil {
+	if o.tasks == nil {
+		if o.tasks, err = rechunk.Tasks(o.array, o.request, &o.opt); err != nil {
 			return nil, err
 		}
 	}
-	return o.sharing.Do(ctx, rechunk.StageShare{Stage: t.Stage, Task: t.Number, Of: t.Of})
+	return o.tasks.Do(ctx, sharing.Share{Stage: t.Stage, Task: t.Number, Of: t.Of})
 }
 
 // isPublished reports whether err means that the target exists because it is published:
@@ -154,7 +156,7 @@ func (o *openArray) complete(ctx context.Context, w *Worker, a *rechunked) (err 
 
 // makesArchive reports whether the array is made in a new zip archive.
 func (o *openArray) makesArchive() bool {
-	return o.opt.Into != nil && zipstore.IsNew(o.opt.Into.Store())
+	return o.opt.Into != nil && archive.IsNew(o.opt.Into.Store())
 }
 
 // loaded returns an insertion as a request.
@@ -191,7 +193,11 @@ func (w *Work) isDone(ctx context.Context, a *zarr.Array, how *rechunk.Options) 
 	if err != nil {
 		return false
 	}
-	needed, err := rechunk.Needed(ctx, a, request, how)
+	tasks, err := rechunk.Tasks(a, request, how)
+	if err != nil {
+		return false
+	}
+	needed, err := tasks.Needed(ctx)
 	return err == nil && !needed
 }
 
@@ -203,8 +209,8 @@ func (o *openArray) Close() error {
 		errs = append(errs, zipstore.Discard(o.opt.Into.Store()))
 		o.opt.Into = nil
 	}
-	if o.sharing != nil {
-		errs = append(errs, o.sharing.Leave())
+	if o.tasks != nil {
+		errs = append(errs, o.tasks.Leave())
 	}
 	if o.inputs != nil {
 		errs = append(errs, o.inputs.Close())
@@ -217,8 +223,8 @@ func (o *openArray) Close() error {
 
 func (r *rechunking) leave() (err error) {
 	for _, a := range r.arrays {
-		if a.opened != nil && a.opened.sharing != nil {
-			err = errors.Join(err, a.opened.sharing.Leave())
+		if a.opened != nil && a.opened.tasks != nil {
+			err = errors.Join(err, a.opened.tasks.Leave())
 		}
 	}
 	return err
@@ -252,7 +258,10 @@ func (a *rechunked) publish(ctx context.Context, w *Worker) (report *rechunk.Rep
 	if a.whole {
 		report, err = rechunk.Do(ctx, o.array, o.request, &o.opt)
 	} else {
-		report, err = rechunk.Publish(ctx, o.array, o.request, &o.opt)
+		var tasks sharing.Tasks[rechunk.Report]
+		if tasks, err = rechunk.Tasks(o.array, o.request, &o.opt); err == nil {
+			report, err = tasks.Publish(ctx)
+		}
 	}
 	a.opened, o.done = nil, err == nil
 	return report, errors.Join(err, o.Close())

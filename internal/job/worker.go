@@ -83,7 +83,7 @@ func (w *Worker) Plan() *Plan { return w.plan }
 
 // Do executes a task. What is done already is not done again, unless what it was made
 // from has changed. If a task of an earlier stage is not done, the error wraps
-// [rechunk.ErrUnfinished].
+// [sharing.ErrUnfinished].
 //
 // Nobody can publish until Leave or Close is called.
 func (w *Worker) Do(ctx context.Context, t Task) (*Record, error) {
@@ -126,7 +126,7 @@ func (w *Worker) Leave() error {
 
 // Publish makes the result visible, when all tasks are done, by any processes. It may be
 // called twice: the second call finds that there is nothing to do. If a task is not done,
-// the error wraps [rechunk.ErrUnfinished].
+// the error wraps [sharing.ErrUnfinished].
 //
 // Call it when all processes have ended. If one still executes a task of a rechunk,
 // the error wraps [rechunk.ErrClaimed]. Other operations do not notice: a copy may then

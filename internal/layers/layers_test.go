@@ -19,17 +19,17 @@ const module = "varve.dev/zarr"
 
 // layers lists the packages of the core module, lowest layer first.
 var layers = [][]string{
-	{"internal/own", "internal/quantity", "internal/remedy"},
+	{"internal/own", "internal/quantity", "internal/remedy", "internal/mistake"},
 	{
 		"internal/checked", "internal/nodename", "internal/sentinel", "internal/strictjson", "internal/budget", "internal/vfs", "internal/house",
 		"internal/shuffle", "internal/byteorder", "internal/clock", "internal/racing",
 		"internal/gdal", "internal/lease", "internal/nontemporal", "internal/pages", "internal/parallel", "internal/residue",
 		"internal/nonfinite",
 	},
-	{"cf/calendar", "dtype", "grid", "store", "store/retry", "internal/diskstore"},
+	{"cf/calendar", "dtype", "grid", "store", "internal/diskstore"},
 	{"internal/packed"},
-	{"internal/strided", "internal/blocks", "internal/driver", "internal/directory", "internal/inflight"},
-	{"internal/subset"},
+	{"internal/strided", "internal/blocks", "internal/driver", "internal/directory", "internal/archive", "internal/leftover"},
+	{"internal/subset", "internal/inflight", "store/retry"},
 	{
 		"selection", "metadata", "internal/missing", "store/filestore", "store/memstore", "internal/rehearsal", "store/fsstore", "store/storetest", "internal/draw", "internal/npy",
 		"internal/number", "store/httpstore", "store/zipstore", "observe",
@@ -50,7 +50,7 @@ var layers = [][]string{
 	{"internal/dimension", "internal/ome", "internal/streaming", "internal/staging"},
 	{"internal/array"},
 	{"."},
-	{"internal/failure"},
+	{"internal/failure", "internal/sharing"},
 	{"internal/copying", "internal/cf", "internal/rowset", "rechunk", "internal/consolidation"},
 	{"cf", "transfer", "check/diff", "internal/export"},
 	{"convert"},

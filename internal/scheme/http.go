@@ -5,6 +5,7 @@ package scheme
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -25,7 +26,7 @@ func openRemote(ctx context.Context, location string, access store.Access) (stor
 	archive, rel := driver.Split(driver.Reveal(ctx, location), archiveSuffix)
 	u, err := url.Parse(archive)
 	if err != nil || !strings.HasSuffix(u.Path, archiveSuffix) || access != store.ReadOnly {
-		return httpstore.OpenLocation(ctx, location, access)
+		return openServer(ctx, location, access)
 	}
 	path, err := store.ParsePath(rel)
 	if err != nil {
@@ -42,7 +43,23 @@ func openRemote(ctx context.Context, location string, access store.Access) (stor
 	}
 	s, err := zipstore.Open(ctx, store.Wrap(ctx, below), key, nil)
 	if err != nil {
-		return nil, store.Path{}, errors.Join(err, below.Close())
+		return nil, store.Path{}, errors.Join(err, store.Close(below))
 	}
 	return s, path, nil
+}
+
+// openServer opens the store of an http(s) URL. It begins at the first path segment whose
+// name ends in ".zarr"; the rest is the path of the node. Without such a segment the
+// store is the whole URL.
+func openServer(ctx context.Context, location string, access store.Access) (store.Store, store.Path, error) {
+	if access != store.ReadOnly {
+		return nil, store.Path{}, fmt.Errorf("http: %w: a web server can only be read", store.ErrUnsupported)
+	}
+	root, rel := driver.Split(driver.Reveal(ctx, location), ".zarr")
+	path, err := store.ParsePath(rel)
+	if err != nil {
+		return nil, store.Path{}, err
+	}
+	s, err := httpstore.Open(root, httpstore.OptionsOf(ctx))
+	return s, path, err
 }

@@ -401,7 +401,7 @@ func (t *task) gather(ctx context.Context, b store.Batch, key store.Key, parts [
 	}
 	// A store that writes piece by piece holds one piece. Release it before put waits for
 	// the whole value: tasks that wait for each other would deadlock.
-	held, err := t.CopyBudget.Acquire(ctx, min(n, store.PartsMemory))
+	held, err := t.CopyBudget.Acquire(ctx, min(n, budget.Parts))
 	if err != nil {
 		return err
 	}
@@ -418,7 +418,7 @@ func (t *task) gather(ctx context.Context, b store.Batch, key store.Key, parts [
 
 // put stores parts of the source, of n bytes, as one value that is held in memory.
 func (t *task) put(ctx context.Context, b store.Batch, key store.Key, parts []store.Part, n int64) error {
-	held, err := t.CopyBudget.Acquire(ctx, n+min(n, store.PartsMemory))
+	held, err := t.CopyBudget.Acquire(ctx, n+min(n, budget.Parts))
 	if err != nil {
 		return err
 	}

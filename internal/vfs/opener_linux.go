@@ -27,7 +27,8 @@ type opener struct {
 const openFlags = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_LARGEFILE
 
 // Arguments of openat2 to read, describe, find a link or list, to make a file, and to
-// find or change a directory. howToMake and howToChange follow no symbolic links.
+// find or change a directory. howToMake, howToChange and howToTell follow no
+// symbolic links.
 var (
 	howToRead     = beneath(openFlags | unix.O_NONBLOCK)
 	howToLook     = beneath(unix.O_PATH | unix.O_CLOEXEC)
@@ -36,6 +37,7 @@ var (
 	howToMake     = made(unlinked(beneath(unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC | unix.O_LARGEFILE)))
 	howToFind     = beneath(unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC)
 	howToChange   = unlinked(beneath(unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC))
+	howToTell     = unlinked(beneath(unix.O_PATH | unix.O_CLOEXEC))
 )
 
 func unlinked(how *unix.OpenHow) *unix.OpenHow {
@@ -131,6 +133,16 @@ func (o opener) stat(name string) (s Stat, ok bool, err error) {
 	f := rawFile(fd)
 	s, err = f.Stat()
 	return s, true, errors.Join(err, f.Close())
+}
+
+// isUnlinked reports that something has this name, and that no symbolic link leads to it.
+// false may also mean that this is not known.
+func (o opener) isUnlinked(name string) bool {
+	fd, ok, err := o.openat2(name, howToTell)
+	if !ok || err != nil {
+		return false
+	}
+	return unix.Close(fd) == nil
 }
 
 // openDir opens a directory for listing. ok is as for open.

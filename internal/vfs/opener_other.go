@@ -32,6 +32,7 @@ func (opener) open(string) (f File, ok bool, err error)        { return nil, fal
 func (opener) stat(string) (s Stat, ok bool, err error)        { return s, false, nil }
 func (opener) openDir(string) (f *os.File, ok bool, err error) { return nil, false, nil }
 func (opener) openDirect(string) (fd int, ok bool)             { return 0, false }
+func (opener) isUnlinked(string) bool                          { return false }
 func (opener) create(string) (f File, ok bool, err error)      { return nil, false, nil }
 func (opener) mkdir(string) (ok bool, err error)               { return false, nil }
 func (opener) touch(string, int64) (ok bool, err error)        { return false, nil }

@@ -284,6 +284,10 @@ func (r *Root) Remove(name string) error { return r.remove(name, false) }
 // RemoveDir implements [FS].
 func (r *Root) RemoveDir(name string) error { return r.remove(name, true) }
 
+// Unlinked reports that something has this name, and that no symbolic link leads to it. It
+// costs less than to look at each segment; false may also mean that this is not known.
+func (r *Root) Unlinked(name string) bool { return r.fast.isUnlinked(name) }
+
 // Readlink implements [FS].
 func (r *Root) Readlink(name string) (target string, err error) {
 	if target, ok, err := r.fast.readlink(name); ok {

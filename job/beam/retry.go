@@ -11,6 +11,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/log"
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/job"
+	"varve.dev/zarr/internal/sharing"
 	"varve.dev/zarr/rechunk"
 )
 
@@ -46,7 +47,7 @@ func (s spec) try(ctx context.Context, what string, do func() error) error {
 
 // isFinal reports whether another attempt would fail, too.
 func isFinal(err error) bool {
-	for _, final := range []error{job.ErrPlan, zarr.ErrInvalidArgument, zarr.ErrUnsupported, rechunk.ErrUnfinished} {
+	for _, final := range []error{job.ErrPlan, zarr.ErrInvalidArgument, zarr.ErrUnsupported, sharing.ErrUnfinished} {
 		if errors.Is(err, final) {
 			return true
 		}

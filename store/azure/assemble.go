@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/retry"
 )
 
 // Assemble writes the value that parts of a store make.
@@ -174,7 +173,7 @@ func (w *writing) copyBlock(ctx context.Context, id string, other *Store, p stor
 	}
 	c := call{method: http.MethodPut, blob: w.s.blob(w.key), query: url.Values{"comp": {"block"}, "blockid": {id}}, header: h}
 	_, err = w.s.do(ctx, c)
-	if f := (*driver.Fault)(nil); errors.As(err, &f) && !driver.IsConflict(err) && !retry.IsTemporary(err) {
+	if f := (*driver.Fault)(nil); errors.As(err, &f) && !driver.IsConflict(err) && !driver.IsTemporary(err) {
 		err = &notCopied{err}
 	}
 	return err

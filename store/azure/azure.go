@@ -89,7 +89,7 @@ type Store struct {
 	endpoint           *url.URL
 	transport          *signer         // adds credentials
 	pool               *http.Transport // the connections
-	reads              *httpstore.Store
+	reads              driver.Client
 	uploads            atomic.Bool // the service does not copy ranges into blocks
 }
 

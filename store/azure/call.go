@@ -17,7 +17,6 @@ import (
 
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/retry"
 )
 
 // serviceName is the name of the service in messages, and noun what it calls a value.
@@ -172,7 +171,7 @@ func (s *Store) explain(r *http.Response) error {
 	// Only the code tells a missing blob from a missing container.
 	case cut != nil && f.Code == "" && c < 500 && c != http.StatusPreconditionFailed && c != http.StatusTooManyRequests:
 		f.Advice = "the answer broke off"
-		return retry.Temporary(f, pause)
+		return driver.Temporary(f, pause)
 	// Values in a container that is not there must not be read as fill values.
 	case f.Code == "ContainerBeingDeleted":
 		f.Kind, f.Advice = store.ErrNoBucket, "the container "+s.container+" is being deleted: try again in half a minute"
@@ -189,9 +188,9 @@ func (s *Store) explain(r *http.Response) error {
 	case c == http.StatusUnauthorized || c == http.StatusForbidden:
 		s.explainForbidden(f, r)
 	case c == http.StatusTooManyRequests || c == http.StatusServiceUnavailable:
-		return retry.Throttled(f, pause)
+		return driver.Throttled(f, pause)
 	case c == http.StatusRequestTimeout || c >= 500 && c != http.StatusNotImplemented:
-		return retry.Temporary(f, pause)
+		return driver.Temporary(f, pause)
 	}
 	return f
 }

@@ -16,7 +16,6 @@ import (
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
-	"varve.dev/zarr/store/retry"
 )
 
 // rangeAtOnce is the number of bytes above which a value is read by several requests.
@@ -43,7 +42,7 @@ func (s *Store) openReads() (err error) {
 	p := s.options.Retry
 	o.Attempts, o.Pause = cmp.Or(o.Attempts, p.Attempts), cmp.Or(o.Pause, p.Pause)
 	o.LongestPause, o.Total = cmp.Or(o.LongestPause, p.LongestPause), cmp.Or(o.Total, p.Total)
-	s.reads, err = httpstore.Open(s.endpoint.String(), &o)
+	s.reads, err = driver.ClientOf(httpstore.Open(s.endpoint.String(), &o))
 	return err
 }
 
@@ -83,7 +82,7 @@ func (x *suffixes) RoundTrip(r *http.Request) (*http.Response, error) {
 	// The page of a proxy would be taken for the value.
 	if answer.StatusCode/100 == 2 && !own(answer.Header) {
 		defer drain(answer.Body)
-		return nil, retry.Permanent(driver.Foreign(answer, serviceName))
+		return nil, driver.Permanent(driver.Foreign(answer, serviceName))
 	}
 	beyond(answer)
 	return answer, nil

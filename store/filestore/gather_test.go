@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
@@ -52,7 +53,7 @@ func TestGatherHoldsLittle(t *testing.T) {
 	if info, err := s.Stat(t.Context(), store.MustKey("a/k")); err != nil || info.Size != from.size+3 {
 		t.Errorf("the value has %d bytes (%v)", info.Size, err)
 	}
-	if from.longest > store.PartsMemory/2 {
+	if from.longest > budget.Parts/2 {
 		t.Errorf("%d bytes are read at once", from.longest)
 	}
 	from.fails = true

@@ -111,6 +111,12 @@ func (d *wholeDirs) add(name string) {
 
 // Resolve implements [store.Directories].
 func (s *files) Resolve(dir store.Path) (store.Path, error) {
+	if dir.IsRoot() {
+		return dir, nil
+	}
+	if r, ok := s.fs.(*vfs.Root); ok && r.Unlinked(dirOf(dir)) {
+		return dir, nil
+	}
 	name, err := s.direct(dirOf(dir), "names", permitAny)
 	if err == nil {
 		dir, err = pathOf(name)

@@ -9,6 +9,7 @@ import (
 	"path"
 	"time"
 
+	"varve.dev/zarr/internal/leftover"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
@@ -27,32 +28,30 @@ const (
 	writerGone
 )
 
-// Temporary is a temporary file. Its writer is either writing it or has crashed.
-type Temporary struct {
-	Name     string // in the store, with '/' on every platform
-	Size     int64  // bytes
-	Modified time.Time
-	Left     bool // its writer is known to have ended, so the next writer removes it
-	writer   writerState
+// temporary is a temporary file and the state of its writer.
+type temporary struct {
+	leftover.File
+	writer writerState
 }
 
-// ListTemporary yields the temporary files of a store of this package in dir and below,
-// and nothing of other stores. It changes nothing. Of a writer whose lock this process
-// may not try, such as on a read-only disk, it is unknown whether it has ended.
-func ListTemporary(ctx context.Context, s store.Store, dir store.Path) iter.Seq2[Temporary, error] {
-	if f, ok := store.Driver(s).(*files); ok {
-		return f.listTemporary(ctx, dir)
+// Leftovers implements [leftover.Finder].
+func (s *files) Leftovers(ctx context.Context, dir store.Path) iter.Seq2[leftover.File, error] {
+	return func(yield func(leftover.File, error) bool) {
+		for t, err := range s.listTemporary(ctx, dir) {
+			if !yield(t.File, err) {
+				return
+			}
+		}
 	}
-	return func(func(Temporary, error) bool) {}
 }
 
-// listTemporary is [ListTemporary].
-func (s *files) listTemporary(ctx context.Context, dir store.Path) iter.Seq2[Temporary, error] {
-	return func(yield func(Temporary, error) bool) {
+// listTemporary yields the temporary files in dir and below.
+func (s *files) listTemporary(ctx context.Context, dir store.Path) iter.Seq2[temporary, error] {
+	return func(yield func(temporary, error) bool) {
 		c := census{s: s, known: map[string]writerState{}}
-		more, err := c.walk(ctx, dirOf(dir), func(t Temporary) bool { return yield(t, nil) })
+		more, err := c.walk(ctx, dirOf(dir), func(t temporary) bool { return yield(t, nil) })
 		if err != nil && more {
-			yield(Temporary{}, fail("looking for temporary files below", dirOf(dir), err))
+			yield(temporary{}, fail("looking for temporary files below", dirOf(dir), err))
 		}
 	}
 }
@@ -98,7 +97,7 @@ type census struct {
 
 // walk calls use for every temporary file below dir until use returns false. It follows
 // no links.
-func (c *census) walk(ctx context.Context, dir string, use func(Temporary) bool) (more bool, err error) {
+func (c *census) walk(ctx context.Context, dir string, use func(temporary) bool) (more bool, err error) {
 	for e, err := range c.s.fs.ReadDir(dir) {
 		if err == nil {
 			err = ctx.Err()
@@ -125,7 +124,7 @@ func (c *census) walk(ctx context.Context, dir string, use func(Temporary) bool)
 			continue // its writer has renamed or removed it
 		}
 		state := c.ask(writerOf(name))
-		if !use(Temporary{name, st.Size, time.Unix(0, st.Mtime), state == writerGone, state}) {
+		if !use(temporary{leftover.File{Name: name, Size: st.Size, Modified: time.Unix(0, st.Mtime), Left: state == writerGone}, state}) {
 			return false, nil
 		}
 	}

@@ -19,7 +19,6 @@ import (
 
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/retry"
 )
 
 // serviceName is the name of the service in messages.
@@ -158,7 +157,7 @@ func (s *Store) explain(r *http.Response) error {
 	// Only the body tells a missing object from a missing bucket.
 	case cut != nil && c < 500 && c != http.StatusPreconditionFailed && c != http.StatusTooManyRequests:
 		f.Advice = "the answer broke off"
-		return retry.Temporary(f, 0)
+		return driver.Temporary(f, 0)
 	case s.missing(f):
 		f.Kind = fs.ErrNotExist
 	case c == http.StatusNotFound || c == http.StatusGone:
@@ -169,7 +168,7 @@ func (s *Store) explain(r *http.Response) error {
 		f.Kind = fs.ErrPermission
 		f.Advice = "the credentials are missing, expired or refused: sign in again, or read public data with ?token=anon" + driver.ClockAdvice(r.Header)
 	case c == http.StatusForbidden && strings.HasSuffix(strings.ToLower(f.Reason), "ratelimitexceeded"):
-		return retry.Throttled(f, driver.RetryAfter(r.Header))
+		return driver.Throttled(f, driver.RetryAfter(r.Header))
 	case c == http.StatusForbidden:
 		s.explainForbidden(f)
 	case c == http.StatusBadRequest && strings.Contains(f.Message, "requester pays"):
@@ -177,9 +176,9 @@ func (s *Store) explain(r *http.Response) error {
 	case c == http.StatusTooManyRequests:
 		return tooMany(f, driver.RetryAfter(r.Header))
 	case c == http.StatusServiceUnavailable:
-		return retry.Throttled(f, driver.RetryAfter(r.Header))
+		return driver.Throttled(f, driver.RetryAfter(r.Header))
 	case c == http.StatusRequestTimeout || c >= 500 && c != http.StatusNotImplemented:
-		return retry.Temporary(f, driver.RetryAfter(r.Header))
+		return driver.Temporary(f, driver.RetryAfter(r.Header))
 	}
 	return f
 }
@@ -230,9 +229,9 @@ func (s *Store) explainForbidden(f *driver.Fault) {
 func tooMany(f *driver.Fault, pause time.Duration) error {
 	if contended(f) {
 		f.Advice = "one object can be written about once a second"
-		return retry.Temporary(f, max(pause, time.Second))
+		return driver.Temporary(f, max(pause, time.Second))
 	}
-	return retry.Throttled(f, pause)
+	return driver.Throttled(f, pause)
 }
 
 // contended reports whether the last attempt of a change failed because its object is

@@ -19,7 +19,6 @@ import (
 	"golang.org/x/oauth2/google"
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/retry"
 )
 
 // scope is the access that tokens are asked for.
@@ -154,7 +153,7 @@ func (a *authorized) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	token, err := a.tokens.get(r.Context())
 	if refused := (*driver.Unsent)(nil); errors.As(err, &refused) && refused.Passes {
-		return nil, retry.Temporary(err, 0) // it is no lost connection to the endpoint
+		return nil, driver.Temporary(err, 0) // it is no lost connection to the endpoint
 	}
 	if err != nil {
 		return nil, err

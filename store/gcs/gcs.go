@@ -101,7 +101,7 @@ type Store struct {
 	endpoint  *url.URL
 	transport http.RoundTripper // adds credentials
 	pool      *http.Transport   // the connections
-	reads     *httpstore.Store
+	reads     driver.Client
 	seen      descriptions
 }
 

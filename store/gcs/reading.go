@@ -18,7 +18,6 @@ import (
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
-	"varve.dev/zarr/store/retry"
 )
 
 // connect makes the transport, which reads and writes share.
@@ -53,7 +52,7 @@ func (s *Store) openReads() (err error) {
 	p := s.options.Retry
 	o.Attempts, o.Pause = cmp.Or(o.Attempts, p.Attempts), cmp.Or(o.Pause, p.Pause)
 	o.LongestPause, o.Total = cmp.Or(o.LongestPause, p.LongestPause), cmp.Or(o.Total, p.Total)
-	s.reads, err = httpstore.Open(s.endpoint.String(), &o)
+	s.reads, err = driver.ClientOf(httpstore.Open(s.endpoint.String(), &o))
 	return err
 }
 
@@ -93,7 +92,7 @@ func (m *media) RoundTrip(r *http.Request) (*http.Response, error) {
 	// The page of a proxy would be taken for the value.
 	if err == nil && answer.StatusCode/100 == 2 && answer.Header.Get(generationHeader) == "" {
 		defer drain(answer.Body)
-		return nil, retry.Permanent(driver.Foreign(answer, serviceName))
+		return nil, driver.Permanent(driver.Foreign(answer, serviceName))
 	}
 	return answer, err
 }
@@ -115,7 +114,7 @@ func (m *media) describe(r *http.Request) (*http.Response, error) {
 	defer answer.Body.Close()
 	var d description
 	if err := decode(answer.Body, &d); errors.As(err, new(*strange)) {
-		return nil, retry.Permanent(driver.Foreign(answer, serviceName))
+		return nil, driver.Permanent(driver.Foreign(answer, serviceName))
 	} else if err != nil {
 		return nil, err
 	}

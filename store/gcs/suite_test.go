@@ -12,7 +12,6 @@ import (
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store/gcs"
 	"varve.dev/zarr/store/gcs/gcstest"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestMain lets the test binary be a program of a crowd.
@@ -85,9 +84,9 @@ func TestSoakLife(t *testing.T) {
 // TestStrangeObjects lists a bucket with objects whose names are no keys.
 func TestStrangeObjects(t *testing.T) {
 	f, endpoint := gcstest.Serve(t)
-	for _, name := range append([]string{"g/zarr.json", "g/a\tb/c/0"}, storetest.Strange...) {
+	for _, name := range append([]string{"g/zarr.json", "g/a\tb/c/0"}, arrays.Strange...) {
 		f.Put("in/"+name, []byte("v"))
 	}
 	f.Put("in/g/mark/", nil)
-	storetest.CheckStrange(t, open(t, endpoint, "in"))
+	arrays.CheckStrange(t, open(t, endpoint, "in"))
 }

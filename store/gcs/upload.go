@@ -15,7 +15,6 @@ import (
 
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/retry"
 )
 
 // mostAtOnce is the size of the largest value that is written in one request. A larger
@@ -170,15 +169,15 @@ func (u *upload) advance(header string, sent int64) error {
 		}
 		if sent > 0 && last+1 < u.sent+sent {
 			u.sent = last + 1
-			return retry.Temporary(errors.New("the service did not take all bytes"), 0)
+			return driver.Temporary(errors.New("the service did not take all bytes"), 0)
 		}
 		u.sent = last + 1
 	}
 	if u.sent == u.size {
-		return retry.Temporary(errors.New("the service has all bytes, but no object"), 0)
+		return driver.Temporary(errors.New("the service has all bytes, but no object"), 0)
 	}
 	if sent > 0 && u.sent == 0 {
-		return retry.Temporary(errors.New("the service took no bytes"), 0)
+		return driver.Temporary(errors.New("the service took no bytes"), 0)
 	}
 	return nil
 }

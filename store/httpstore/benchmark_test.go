@@ -29,7 +29,7 @@ func (i immediate) RoundTrip(*http.Request) (*http.Response, error) {
 func BenchmarkOverhead(b *testing.B) {
 	for _, hedge := range []bool{false, true} {
 		b.Run(fmt.Sprintf("Hedge=%v", hedge), func(b *testing.B) {
-			s, err := Open("http://host/x", &Options{Transport: immediate{"value"}, Hedge: hedge})
+			s, err := OpenStore("http://host/x", &Options{Transport: immediate{"value"}, Hedge: hedge})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -57,7 +57,7 @@ func BenchmarkParts(b *testing.B) {
 	defer s.Close()
 	for _, part := range []int64{0, 8 << 20} {
 		b.Run(fmt.Sprintf("Part=%d", part), func(b *testing.B) {
-			remote, err := Open(s.URL, &Options{Part: part})
+			remote, err := OpenStore(s.URL, &Options{Part: part})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -33,9 +33,9 @@ func tlsServer(tb testing.TB, h http.Handler, wrap func(net.Listener) net.Listen
 }
 
 // openTLS opens the store of a server whose certificate the store's own transport trusts.
-func openTLS(tb testing.TB, s *httptest.Server) *Store {
+func openTLS(tb testing.TB, s *httptest.Server) *web {
 	tb.Helper()
-	remote, err := Open(s.URL, nil)
+	remote, err := OpenStore(s.URL, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -332,7 +332,7 @@ func TestSecrets(t *testing.T) {
 	for _, u := range []string{
 		"http://u:canary@", "ftp://u:canary@h/x?canary", "http://u:canary@h:port/x", "http://u:can ary@h/%zz?canary", "https://canary@/x", "//canary@h/",
 	} {
-		if s, err := httpstore.Open(u, nil); err == nil || strings.Contains(err.Error(), "anary") || strings.Contains(err.Error(), "can ") {
+		if s, err := httpstore.OpenStore(u, nil); err == nil || strings.Contains(err.Error(), "anary") || strings.Contains(err.Error(), "can ") {
 			t.Errorf("%s: %v, %v", u, s, err)
 		}
 	}

@@ -106,7 +106,7 @@ func TestHedgePin(t *testing.T) {
 			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody}, nil
 		})
 		pins := 0
-		s, err := Open("http://h/x?q=1", &Options{Hedge: true, Transport: slow, Hooks: Hooks{
+		s, err := OpenStore("http://h/x?q=1", &Options{Hedge: true, Transport: slow, Hooks: Hooks{
 			Pin: func(r *http.Request, version string) {
 				if pins++; pins == 1 {
 					time.Sleep(time.Second)
@@ -151,7 +151,7 @@ func (c *closes) Close() error {
 // other one closed.
 func TestRace(t *testing.T) {
 	for _, secondFirst := range []bool{false, true} {
-		c := &race{s: &Store{hedger: &hedger{}}}
+		c := &race{s: &web{hedger: &hedger{}}}
 		_, c.cancelFirst = context.WithCancel(t.Context())
 		_, c.cancelSecond = context.WithCancel(t.Context())
 		var bodies [2]closes

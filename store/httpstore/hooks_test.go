@@ -18,10 +18,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/inflight"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
-	"varve.dev/zarr/store/retry"
 	"varve.dev/zarr/store/storetest"
 )
 
@@ -117,9 +117,9 @@ func TestExplain(t *testing.T) {
 			case "Denied":
 				return fmt.Errorf("denied (request %s): %w", r.Header.Get("X-Request"), fs.ErrPermission)
 			case "Busy":
-				return retry.Temporary(errors.New("busy"), 0)
+				return driver.Temporary(errors.New("busy"), 0)
 			case "SlowDown":
-				return retry.Throttled(errors.New("slow down"), 0)
+				return driver.Throttled(errors.New("slow down"), 0)
 			case "Elsewhere":
 				return errors.New("another region")
 			case "xxxxxxxxxx":

@@ -40,12 +40,11 @@
 //
 // # Object stores
 //
-// A driver of an object store reads by a Store. Its [Hooks] replace URLs, the names in
-// errors, versions and the meaning of errors; its transport signs requests, around one of
-// [NewTransport]. [Options.Part] reads large values by several requests at the same time,
-// because one connection is slower than the network, and [Options.Hedge] repeats late
-// ones. The driver writes with [Store.Do] and [Store.Send], which share the policy, the
-// limiter and the connections with its reads.
+// A driver of an object store reads by a store of this package. Its [Hooks] replace URLs,
+// the names in errors, versions and the meaning of errors; its transport signs requests,
+// around one of [NewTransport]. [Options.Part] reads large values by several requests at
+// the same time, because one connection is slower than the network, and [Options.Hedge]
+// repeats late ones.
 //
 // # Missing values
 //
@@ -80,19 +79,17 @@ import (
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/inflight"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/retry"
 )
 
-// Store reads the values below a URL. Its powers are [store.Stater] and
-// [store.Describer]. Its methods are safe for concurrent use. Make one with [Open].
-type Store struct {
+// web reads the values below a URL.
+type web struct {
 	base      url.URL // without user and fragment; every request has its path and query
 	prefix    string  // the escaped path of base, without a slash at the end
-	place     string  // see [Store.Traits]
+	place     string  // see [store.Traits]
 	options   Options
 	header    http.Header // from the options, with the credentials of the URL
 	transport http.RoundTripper
-	policy    retry.Policy
+	policy    driver.Policy
 	limiter   *inflight.Limiter
 	noHead    atomic.Bool // the server answers GET but not HEAD
 	noParts   atomic.Bool // the server sends no strong versions
@@ -105,7 +102,10 @@ type Store struct {
 // Open returns the store of the values below a URL of scheme http or https. User and
 // password of the URL become basic authentication. Its query is added to every request.
 // Open sends no request. A nil opt means the zero [Options].
-func Open(location string, opt *Options) (*Store, error) {
+//
+// The store has the powers [store.Stater] and [store.Describer]. It is safe for
+// concurrent use. [store.Close] closes idle connections; the store may still be used.
+func Open(location string, opt *Options) (store.Store, error) {
 	u, err := url.Parse(location)
 	if err != nil {
 		return nil, fmt.Errorf("http: %w: the URL cannot be parsed: %s", store.ErrInvalidKey, parseReason(err))
@@ -113,7 +113,7 @@ func Open(location string, opt *Options) (*Store, error) {
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Opaque != "" {
 		return nil, fmt.Errorf("http: %w: %s is not an http or https URL with a host", store.ErrInvalidKey, driver.Redact(location))
 	}
-	s := &Store{base: *u, header: http.Header{}}
+	s := &web{base: *u, header: http.Header{}}
 	if opt != nil {
 		s.options, s.header = *opt, opt.Header.Clone()
 	}
@@ -136,7 +136,7 @@ func Open(location string, opt *Options) (*Store, error) {
 		s.hedger = &hedger{}
 	}
 	o := &s.options
-	s.policy = retry.Policy{Attempts: o.Attempts, Pause: o.Pause, LongestPause: o.LongestPause, Total: o.Total}
+	s.policy = driver.Policy{Attempts: o.Attempts, Pause: o.Pause, LongestPause: o.LongestPause, Total: o.Total}
 	s.limiter = inflight.Of(address(&s.base), o.limits())
 	if s.place = s.options.Location; s.place == "" && s.base.RawQuery == "" {
 		s.place = s.base.Scheme + "://" + s.base.Host + s.prefix
@@ -145,7 +145,7 @@ func Open(location string, opt *Options) (*Store, error) {
 }
 
 // Close closes idle connections. The store may still be used.
-func (s *Store) Close() error {
+func (s *web) Close() error {
 	if t, ok := s.transport.(interface{ CloseIdleConnections() }); ok && s.options.Transport == nil {
 		t.CloseIdleConnections()
 	}
@@ -154,15 +154,15 @@ func (s *Store) Close() error {
 
 // Traits implements [store.Describer]. If the URL has a query, the place is "", because
 // values may depend on the query. Requests are the most that the limiter ever allows.
-func (s *Store) Traits() store.Traits {
+func (s *web) Traits() store.Traits {
 	return store.Traits{Place: s.place, Requests: s.limiter.Most()}
 }
 
 // CheckKey implements [store.Describer]. Nothing can be stored in any case.
-func (s *Store) CheckKey(store.Key) error { return nil }
+func (s *web) CheckKey(store.Key) error { return nil }
 
 // missing reports whether a status means that a key has no value.
-func (s *Store) missing(status int) bool {
+func (s *web) missing(status int) bool {
 	return status == http.StatusNotFound || status == http.StatusGone || slices.Contains(s.options.Missing, status)
 }
 
@@ -181,23 +181,6 @@ func OptionsOf(ctx context.Context) *Options {
 	return opt
 }
 
-// OpenLocation is the [store.OpenFunc] of the schemes http and https. The store begins at
-// the first path segment whose name ends in ".zarr"; the rest is the path of the node.
-// Without such a segment the store is the whole URL. Any access but [store.ReadOnly] is
-// [store.ErrUnsupported].
-func OpenLocation(ctx context.Context, location string, access store.Access) (store.Store, store.Path, error) {
-	if access != store.ReadOnly {
-		return nil, store.Path{}, fmt.Errorf("http: %w: a web server can only be read", store.ErrUnsupported)
-	}
-	root, rel := driver.Split(driver.Reveal(ctx, location), ".zarr")
-	path, err := store.ParsePath(rel)
-	if err != nil {
-		return nil, store.Path{}, err
-	}
-	s, err := Open(root, OptionsOf(ctx))
-	return s, path, err
-}
-
 // parseReason returns why a URL cannot be parsed, without quoting the URL.
 func parseReason(err error) string {
 	var e *url.Error
@@ -210,9 +193,7 @@ func parseReason(err error) string {
 }
 
 var (
-	_ store.Stater    = (*Store)(nil)
-	_ store.Describer = (*Store)(nil)
-	_ store.OpenFunc  = OpenLocation
+	_ driver.Client = (*web)(nil)
 )
 
 // Options configure requests. The zero Options send no credentials.
@@ -273,7 +254,7 @@ type Options struct {
 	Hooks
 }
 
-// Hooks adapt a Store to a service that has its own names, versions and errors. They are
+// Hooks adapt a store to a service that has its own names, versions and errors. They are
 // for drivers of object stores. Each may be nil, and is called concurrently.
 type Hooks struct {
 	// Locate returns the URL of a key, as a new value. It must be on the store's own host
@@ -283,7 +264,7 @@ type Hooks struct {
 	// Name returns the text that begins the errors of a key, such as "s3: bucket b, key
 	// k". It must contain no secret. Without it that is "http: " and the URL.
 	Name func(key store.Key) string
-	// Location, if not empty, is the place of the store ([Store.Traits]).
+	// Location, if not empty, is the place of the store ([store.Traits]).
 	Location string
 	// Version returns the version of a value from the headers of an answer, or "" if
 	// there is none. It must change with every write. Without it the version is the ETag
@@ -296,9 +277,10 @@ type Hooks struct {
 	Pin func(r *http.Request, version string)
 	// Explain returns the error of an answer that is not a success, or nil for the
 	// default, which is chosen by the status. It may wrap [io/fs.ErrNotExist] or
-	// [io/fs.ErrPermission], or be of [retry.Temporary] or [retry.Throttled]. It may read
-	// at most 64 KiB of the body, which is empty for HEAD. It sees all headers, such as
-	// Date, which shows a wrong clock. Redirections come here first: nil follows them.
+	// [io/fs.ErrPermission], or be of [varve.dev/zarr/store/retry.Temporary] or
+	// Throttled. It may read at most 64 KiB of the body, which is empty for HEAD. It sees
+	// all headers, such as Date, which shows a wrong clock. Redirections come here first:
+	// nil follows them.
 	Explain func(r *http.Response) error
 	// SameHost refuses redirections to other hosts. It is for transports that add
 	// credentials to every request.

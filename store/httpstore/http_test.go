@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"varve.dev/zarr/internal/driver"
+	_ "varve.dev/zarr/internal/scheme" // http and https
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
 )
@@ -194,11 +195,11 @@ func TestOpenLocation(t *testing.T) {
 		a.send(w)
 	}))
 	ctx := httpstore.WithOptions(t.Context(), &httpstore.Options{Missing: []int{403}})
-	s, path, err := httpstore.OpenLocation(ctx, url+"/x.zarr/g", store.ReadOnly)
+	s, path, err := store.OpenLocation(ctx, url+"/x.zarr/g", store.ReadOnly)
 	if err != nil || path.String() != "g" {
 		t.Fatal(path, err)
 	}
-	defer s.(*httpstore.Store).Close()
+	defer store.Close(s)
 	if found, err := store.Exists(ctx, s, path.MustKey("zarr.json")); !found || err != nil {
 		t.Error(found, err)
 	}
@@ -206,7 +207,7 @@ func TestOpenLocation(t *testing.T) {
 		t.Error(found, err)
 	}
 	for _, access := range []store.Access{store.ReadWrite, store.Create} {
-		if _, _, err := httpstore.OpenLocation(ctx, url, access); !errors.Is(err, store.ErrUnsupported) {
+		if _, _, err := store.OpenLocation(ctx, url, access); !errors.Is(err, store.ErrUnsupported) {
 			t.Errorf("to write: %v", err)
 		}
 	}
@@ -242,7 +243,7 @@ func BenchmarkGet(b *testing.B) {
 				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(value))
 			}))
 			defer server.Close()
-			s, err := httpstore.Open(server.URL, nil)
+			s, err := httpstore.OpenStore(server.URL, nil)
 			if err != nil {
 				b.Fatal(err)
 			}

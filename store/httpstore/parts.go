@@ -31,7 +31,7 @@ var (
 )
 
 // get reads a value, in parts if it is large ([Options.Part]).
-func (s *Store) get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+func (s *web) get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	for tries := 1; s.splits(q); tries++ {
 		out, info, err := s.inParts(ctx, key, q, dst)
 		switch {
@@ -50,7 +50,7 @@ func (s *Store) get(ctx context.Context, key store.Key, q store.Request, dst []b
 
 // splits reports whether a request may select more bytes than a part has. The size of a
 // suffix is known only after the first answer; these are short in practice.
-func (s *Store) splits(q store.Request) bool {
+func (s *web) splits(q store.Request) bool {
 	part := s.options.Part
 	if part <= 0 || s.noParts.Load() || q.Limit > 0 && q.Limit <= part {
 		return false
@@ -70,7 +70,7 @@ func (s *Store) splits(q store.Request) bool {
 // Each part is retried and resumed separately. A slice that lacks capacity grows in
 // steps, as that of a transfer does, with steps 2 and 3 for each.
 type parts struct {
-	s       *Store
+	s       *web
 	key     store.Key
 	ctx     context.Context // ends all parts
 	cancel  context.CancelCauseFunc
@@ -82,7 +82,7 @@ type parts struct {
 }
 
 // inParts reads a value once.
-func (s *Store) inParts(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+func (s *web) inParts(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	p := &parts{s: s, key: key}
 	p.ctx, p.cancel = context.WithCancelCause(ctx)
 	defer p.cancel(nil)
@@ -184,7 +184,7 @@ func (p *parts) read(dst []byte, off int64) error {
 
 // Stat implements [store.Stater] with HEAD. If the server does not answer HEAD properly,
 // Stat requests the first byte.
-func (s *Store) Stat(ctx context.Context, key store.Key) (info store.Info, err error) {
+func (s *web) Stat(ctx context.Context, key store.Key) (info store.Info, err error) {
 	err = s.Do(ctx, func(ctx context.Context) error {
 		info, err = s.stat(ctx, key)
 		return err
@@ -196,7 +196,7 @@ func (s *Store) Stat(ctx context.Context, key store.Key) (info store.Info, err e
 }
 
 // stat makes one attempt.
-func (s *Store) stat(ctx context.Context, key store.Key) (store.Info, error) {
+func (s *web) stat(ctx context.Context, key store.Key) (store.Info, error) {
 	if s.noHead.Load() {
 		return s.firstByte(ctx, key)
 	}
@@ -222,7 +222,7 @@ func (s *Store) stat(ctx context.Context, key store.Key) (store.Info, error) {
 }
 
 // firstByte requests the first byte of a value. The answer contains its size.
-func (s *Store) firstByte(ctx context.Context, key store.Key) (store.Info, error) {
+func (s *web) firstByte(ctx context.Context, key store.Key) (store.Info, error) {
 	r, err := s.do(ctx, ask{method: http.MethodGet, key: key, bytes: "bytes=0-0"})
 	if err != nil {
 		return store.Info{}, err
@@ -246,4 +246,4 @@ func (s *Store) firstByte(ctx context.Context, key store.Key) (store.Info, error
 }
 
 // missingDirectory is the error of a key that is a directory of the server.
-func (s *Store) missingDirectory() error { return fmt.Errorf("%w, %w", errDirectory, fs.ErrNotExist) }
+func (s *web) missingDirectory() error { return fmt.Errorf("%w, %w", errDirectory, fs.ErrNotExist) }

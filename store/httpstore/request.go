@@ -25,7 +25,7 @@ type ask struct {
 }
 
 // name returns the URL of a key, for messages.
-func (s *Store) name(key store.Key) string {
+func (s *web) name(key store.Key) string {
 	u := s.url(key)
 	u.RawQuery = ""
 	return u.String()
@@ -33,7 +33,7 @@ func (s *Store) name(key store.Key) string {
 
 // url returns the URL of a key. It escapes '+' too, because some servers read it as a
 // space.
-func (s *Store) url(key store.Key) *url.URL {
+func (s *web) url(key store.Key) *url.URL {
 	if s.options.Locate != nil {
 		return s.options.Locate(key)
 	}
@@ -57,7 +57,7 @@ const mostRedirects = 5
 var errDirectory = errors.New("the server has a directory at this key")
 
 // do sends a request and follows redirections. The caller closes the body.
-func (s *Store) do(ctx context.Context, a ask) (*http.Response, error) {
+func (s *web) do(ctx context.Context, a ask) (*http.Response, error) {
 	u := s.url(a.key)
 	for range mostRedirects + 1 {
 		r, err := s.exchange(ctx, a, u)
@@ -82,7 +82,7 @@ func (s *Store) do(ctx context.Context, a ask) (*http.Response, error) {
 }
 
 // request returns the request for a URL. Only the store's own host gets secrets.
-func (s *Store) request(ctx context.Context, a ask, u *url.URL) *http.Request {
+func (s *web) request(ctx context.Context, a ask, u *url.URL) *http.Request {
 	h := http.Header{}
 	// No other host may see credentials.
 	if s.own(u) {
@@ -103,7 +103,7 @@ func (s *Store) request(ctx context.Context, a ask, u *url.URL) *http.Request {
 }
 
 // pin makes a request one for a strong version.
-func (s *Store) pin(r *http.Request, version string) {
+func (s *web) pin(r *http.Request, version string) {
 	switch {
 	case s.options.Pin != nil:
 		s.options.Pin(r, version)
@@ -113,7 +113,7 @@ func (s *Store) pin(r *http.Request, version string) {
 }
 
 // own reports whether a URL is on the store's host, with the same scheme or by https.
-func (s *Store) own(u *url.URL) bool {
+func (s *web) own(u *url.URL) bool {
 	if u.Scheme == s.base.Scheme {
 		return u.Host == s.base.Host
 	}
@@ -122,7 +122,7 @@ func (s *Store) own(u *url.URL) bool {
 
 // redirection returns the target of a redirection, or nil if r is not one. Errors do not
 // show the target, which may be signed.
-func (s *Store) redirection(r *http.Response, from *url.URL) (*url.URL, error) {
+func (s *web) redirection(r *http.Response, from *url.URL) (*url.URL, error) {
 	switch r.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
 	default:
@@ -157,7 +157,7 @@ func (s *Store) redirection(r *http.Response, from *url.URL) (*url.URL, error) {
 // mayLead reports whether a redirection may lead to a URL, judged by its text. The
 // store's own transport also checks each address that it dials; see [guard]. This check
 // protects callers' transports, and keeps both from special addresses.
-func (s *Store) mayLead(to *url.URL) bool {
+func (s *web) mayLead(to *url.URL) bool {
 	if isName(to.Hostname()) || s.own(to) {
 		return true
 	}

@@ -20,11 +20,10 @@ import (
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/retry"
 )
 
 // describe returns the Info of a value of size bytes from the headers of an answer.
-func (s *Store) describe(r *http.Response, size int64) store.Info {
+func (s *web) describe(r *http.Response, size int64) store.Info {
 	info := store.Info{Size: size}
 	modified := r.Header.Get("Last-Modified")
 	if version, _ := s.version(r.Header); version != "" {
@@ -38,7 +37,7 @@ func (s *Store) describe(r *http.Response, size int64) store.Info {
 
 // version returns the text of the version of a value, and whether it guarantees equal
 // bytes.
-func (s *Store) version(h http.Header) (text string, strong bool) {
+func (s *web) version(h http.Header) (text string, strong bool) {
 	if s.options.Version != nil {
 		text = s.options.Version(h)
 		return text, text != ""
@@ -127,7 +126,7 @@ func number(s string) (int64, bool) {
 const mostExplained = 64 << 10
 
 // explain returns the error of Hooks.Explain, or nil.
-func (s *Store) explain(r *http.Response) error {
+func (s *web) explain(r *http.Response) error {
 	if s.options.Explain == nil {
 		return nil
 	}
@@ -140,7 +139,7 @@ func (s *Store) explain(r *http.Response) error {
 }
 
 // statusError returns the error for an answer without a value. It closes the body.
-func (s *Store) statusError(r *http.Response) error {
+func (s *web) statusError(r *http.Response) error {
 	defer drain(r.Body)
 	if err := s.explain(r); err != nil {
 		return err
@@ -158,9 +157,9 @@ func (s *Store) statusError(r *http.Response) error {
 		return fmt.Errorf("%s: %w (some servers answer this for a missing key: see "+remedy.Missing+")", status, fs.ErrPermission)
 	// A server that says when to come back is busy. Without that, 503 may mean a restart.
 	case c == http.StatusTooManyRequests, c == http.StatusServiceUnavailable && r.Header.Get("Retry-After") != "":
-		return retry.Throttled(errors.New(status), driver.RetryAfter(r.Header))
+		return driver.Throttled(errors.New(status), driver.RetryAfter(r.Header))
 	case passes(c):
-		return retry.Temporary(errors.New(status), driver.RetryAfter(r.Header))
+		return driver.Temporary(errors.New(status), driver.RetryAfter(r.Header))
 	}
 	return errors.New(status)
 }
@@ -220,9 +219,9 @@ func (u *unanswered) Error() string {
 
 func (u *unanswered) Unwrap() error { return u.err }
 
-// lost is [retry.Network] for errors of the store's own too. It adds what was asked of
+// lost is [driver.Network] for errors of the store's own too. It adds what was asked of
 // which host, and what to do.
-func (s *Store) lost(ctx context.Context, method, host string, err error) error {
+func (s *web) lost(ctx context.Context, method, host string, err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -233,11 +232,11 @@ func (s *Store) lost(ctx context.Context, method, host string, err error) error 
 			return u.Err
 		}
 		return err
-	case retry.IsTemporary(err):
-		return retry.Network(ctx, err) // a transport has explained it
+	case driver.IsTemporary(err):
+		return driver.Network(ctx, err) // a transport has explained it
 	}
 	advice := networkAdvice(err)
-	if err = retry.Network(ctx, err); advice == "" || ctx.Err() != nil {
+	if err = driver.Network(ctx, err); advice == "" || ctx.Err() != nil {
 		return err
 	}
 	return &unanswered{method, host, err, advice}

@@ -13,19 +13,19 @@ import (
 )
 
 // Do makes attempts of an operation as Get does: within the policy and its limiter, and
-// ending an attempt in which [Store.Send] moves no bytes for the time of Options.Stall.
+// ending an attempt in which [web.Send] moves no bytes for the time of Options.Stall.
 // Attempts send their requests with the context that they get.
-func (s *Store) Do(ctx context.Context, attempt func(ctx context.Context) error) error {
+func (s *web) Do(ctx context.Context, attempt func(ctx context.Context) error) error {
 	return s.policy.Do(ctx, func(ctx context.Context) error {
 		return s.limiter.Do(ctx, func(ctx context.Context) error { return s.watched(ctx, attempt) })
 	})
 }
 
-// Send sends one request of an attempt of [Store.Do]. It neither adds headers of the
-// options nor follows redirections. An error is [retry.Temporary] if the connection was
+// Send sends one request of an attempt of [web.Do]. It neither adds headers of the
+// options nor follows redirections. An error is [driver.Temporary] if the connection was
 // lost: then the service may or may not have acted on the request. The caller closes the
-// body, and passes an error of its reader to [retry.Network].
-func (s *Store) Send(r *http.Request) (*http.Response, error) {
+// body, and passes an error of its reader to [driver.Network].
+func (s *web) Send(r *http.Request) (*http.Response, error) {
 	ctx := r.Context()
 	if w, ok := ctx.Value(watchKey{}).(*watch); ok {
 		r = w.uploading(r)
@@ -167,7 +167,7 @@ func (h *hedger) judge(won bool) {
 // exchange sends a request, and with [Options.Hedge] another one if the answer is late.
 // It returns the answer whose headers come first. The other request is cancelled, so only
 // one body is ever read.
-func (s *Store) exchange(ctx context.Context, a ask, u *url.URL) (*http.Response, error) {
+func (s *web) exchange(ctx context.Context, a ask, u *url.URL) (*http.Response, error) {
 	if s.hedger == nil || a.method != http.MethodGet {
 		return s.transport.RoundTrip(s.request(ctx, a, u))
 	}
@@ -196,7 +196,7 @@ func (s *Store) exchange(ctx context.Context, a ask, u *url.URL) (*http.Response
 // race is a request and its repetition. The first one runs on the goroutine of the
 // caller, the second one on that of a timer.
 type race struct {
-	s   *Store
+	s   *web
 	ask ask
 	url *url.URL // of the second request, which alone has it
 

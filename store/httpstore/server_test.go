@@ -81,7 +81,7 @@ func open(t *testing.T, url string, opt httpstore.Options) *httpstore.Store {
 	if opt.Pause == 0 {
 		opt.Pause = time.Millisecond
 	}
-	s, err := httpstore.Open(url, &opt)
+	s, err := httpstore.OpenStore(url, &opt)
 	if err != nil {
 		t.Fatal(err)
 	}

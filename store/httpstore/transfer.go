@@ -12,14 +12,14 @@ import (
 	"net/http"
 	"slices"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/retry"
 )
 
 // Get implements [store.Store].
-func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+func (s *web) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	out, info, err := s.get(ctx, key, q, dst)
 	if err != nil {
 		return nil, store.Info{}, s.fail(key, err)
@@ -28,7 +28,7 @@ func (s *Store) Get(ctx context.Context, key store.Key, q store.Request, dst []b
 }
 
 // fail adds the name of the key to err.
-func (s *Store) fail(key store.Key, err error) error {
+func (s *web) fail(key store.Key, err error) error {
 	if errors.Is(err, errDirectory) {
 		err = s.missingDirectory()
 	}
@@ -40,7 +40,7 @@ func (s *Store) fail(key store.Key, err error) error {
 
 // transfer is one Get in progress, or one part of it.
 type transfer struct {
-	s     *Store
+	s     *web
 	key   store.Key
 	q     store.Request
 	given int    // length of the caller's slice
@@ -361,9 +361,9 @@ func (t *transfer) resume(ctx context.Context, got int64) error {
 		}
 	}
 	// If the error passes, the tag stays, so the next attempt resumes here.
-	if err := t.s.statusError(r); retry.IsTemporary(err) {
+	if err := t.s.statusError(r); driver.IsTemporary(err) {
 		return err
 	}
 	t.tag = "" // start from the beginning
-	return retry.Temporary(errors.New("the value changed while it was read"), 0)
+	return driver.Temporary(errors.New("the value changed while it was read"), 0)
 }

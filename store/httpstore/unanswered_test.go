@@ -69,7 +69,7 @@ func TestUnanswered(t *testing.T) {
 		if name == "silent" {
 			stall = 100 * time.Millisecond
 		}
-		s, err := httpstore.Open(c.location, &httpstore.Options{Attempts: 1, Stall: stall})
+		s, err := httpstore.OpenStore(c.location, &httpstore.Options{Attempts: 1, Stall: stall})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/remedy"
-	"varve.dev/zarr/store/retry"
 )
 
 // Causes of a cancelled attempt.
@@ -24,7 +24,7 @@ var (
 )
 
 // watched makes one attempt. It cancels the attempt if the server stalls or is too slow.
-func (s *Store) watched(ctx context.Context, attempt func(ctx context.Context) error) error {
+func (s *web) watched(ctx context.Context, attempt func(ctx context.Context) error) error {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s.flying.Add(1)
@@ -49,14 +49,14 @@ func (s *Store) watched(ctx context.Context, attempt func(ctx context.Context) e
 
 // late returns the error of an attempt that took too long, with the option that permits
 // that.
-func (s *Store) late(err error, option string) error {
-	return &unanswered{host: s.base.Host, err: retry.TimedOut(err), advice: "check the network and proxies, and try again (" + option + ")"}
+func (s *web) late(err error, option string) error {
+	return &unanswered{host: s.base.Host, err: driver.TimedOut(err), advice: "check the network and proxies, and try again (" + option + ")"}
 }
 
 // watch observes one attempt. Its timer ends a silent attempt. A slow body keeps
 // resetting the timer, so the bytes of each period are counted too.
 type watch struct {
-	s      *Store
+	s      *web
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
 	begin  time.Time // of the period
@@ -96,7 +96,7 @@ func (w *watch) notice() (end func()) {
 
 // share returns the rate in bytes per second that one attempt must sustain. Attempts
 // share LeastRate, because they share the network connection.
-func (s *Store) share() float64 {
+func (s *web) share() float64 {
 	return float64(s.options.LeastRate) / float64(max(1, s.flying.Load()))
 }
 
@@ -201,7 +201,7 @@ func (c *clock) unknown() bool {
 // no answer has had a date so far, a proxy probably removes them. Then Local assumes that
 // the clocks agree, and returns the time as it is: without any time, every read would
 // suspect its chunks, and nothing that is old would be cleaned up.
-func (s *Store) Local(h http.Header) func(at time.Time) time.Time {
+func (s *web) Local(h http.Header) func(at time.Time) time.Time {
 	now := time.Now()
 	var ahead time.Duration
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {

@@ -14,7 +14,6 @@ import (
 
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/retry"
 )
 
 // failure is the answer of a service that has not done what was asked.
@@ -232,13 +231,13 @@ func (f *failure) passes() bool {
 func (f *failure) retryable(err error) error {
 	switch {
 	case f.throttled():
-		return retry.Throttled(err, f.after)
+		return driver.Throttled(err, f.after)
 	case f.passes():
-		return retry.Temporary(err, f.after)
+		return driver.Temporary(err, f.after)
 	// One of the machines of the service may have a wrong clock. If that of this machine
 	// is wrong, all say so. TimedOut means that the request is repeated only once.
 	case f.code == clockSkewed, f.is(once):
-		return retry.TimedOut(err)
+		return driver.TimedOut(err)
 	}
 	return err
 }

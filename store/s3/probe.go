@@ -11,8 +11,8 @@ import (
 	"slices"
 	"sync"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/retry"
 )
 
 // Some services accept requests with conditions and ignore the conditions. A probe finds
@@ -137,7 +137,7 @@ const mostProbes = 5
 // unsure reports whether the outcome of a write of a probe is unknown, because of a fault
 // that another attempt may not meet.
 func unsure(err error) bool {
-	return retry.IsTemporary(err) && (errors.Is(err, errUnmet) || errors.Is(err, errForgotten) || errors.Is(err, errUnseen))
+	return driver.IsTemporary(err) && (errors.Is(err, errUnmet) || errors.Is(err, errForgotten) || errors.Is(err, errUnseen))
 }
 
 // probe finds out whether the service honours conditions of a kind of request. If not,

@@ -30,7 +30,7 @@ import (
 
 // newReader returns the store that reads the objects below a prefix. It waits for a
 // service that sends nothing for the time of stall; 0 means that of the options.
-func (s *Store) newReader(stall time.Duration) (*httpstore.Store, error) {
+func (s *Store) newReader(stall time.Duration) (driver.Client, error) {
 	base := *s.signer.first.base
 	if base.RawPath == "" {
 		base.RawPath = base.EscapedPath()
@@ -49,7 +49,7 @@ func (s *Store) newReader(stall time.Duration) (*httpstore.Store, error) {
 		Name:     func(key store.Key) string { return s.name(call{key: s.prefix + key.String()}) },
 		Location: s.whereabouts(), Version: versionOf, Pin: pin, Explain: s.refused, SameHost: true,
 	}
-	return httpstore.Open(base.String(), &o)
+	return driver.ClientOf(httpstore.Open(base.String(), &o))
 }
 
 // refused returns the error of an answer that is not a success.
@@ -96,8 +96,8 @@ var _ store.Stater = (*Store)(nil)
 type Store struct {
 	*service
 	prefix string // of all keys: "", or ending in a slash
-	reader *httpstore.Store
-	slow   *httpstore.Store // for requests that take the service long
+	reader driver.Client
+	slow   driver.Client // for requests that take the service long
 }
 
 // service is a bucket, and how to send requests to it.

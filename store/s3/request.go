@@ -22,7 +22,6 @@ import (
 
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/retry"
 )
 
 // call is one operation of the API: its name, and the object or prefix it is about.
@@ -145,7 +144,7 @@ func decode(ctx context.Context, answer *http.Response, to any) error {
 	text, err := io.ReadAll(io.LimitReader(answer.Body, mostAnswer+1))
 	switch {
 	case err != nil && ctx.Err() == nil && !errors.Is(err, io.ErrUnexpectedEOF):
-		return retry.Network(ctx, err)
+		return driver.Network(ctx, err)
 	case err != nil, len(text) > mostAnswer:
 		return &failure{status: answer.StatusCode, broken: err != nil, foreign: err == nil}
 	}
@@ -238,7 +237,7 @@ func (s *Store) explain(ctx context.Context, c call, err error) error {
 	if lacking := (*credentialError)(nil); errors.As(err, &lacking) {
 		return &explained{s.name(c), lacking}
 	}
-	return retry.Network(ctx, &explained{s.name(c), err})
+	return driver.Network(ctx, &explained{s.name(c), err})
 }
 
 // explained is an error with the place where it happened.

@@ -12,7 +12,6 @@ import (
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/store/s3/s3test"
-	"varve.dev/zarr/store/storetest"
 )
 
 // TestMain lets the test binary be a program of a crowd.
@@ -72,7 +71,7 @@ func TestStrangeObjects(t *testing.T) {
 	for name, value := range map[string]string{"g/zarr.json": "v", "g/a\tb/c/0": "v", "g/mark/": "", "": "v"} {
 		names := []string{name}
 		if name == "" {
-			names = storetest.Strange
+			names = arrays.Strange
 		}
 		for _, name := range names {
 			name = "in/" + name
@@ -81,5 +80,5 @@ func TestStrangeObjects(t *testing.T) {
 			}
 		}
 	}
-	storetest.CheckStrange(t, service.Open(t, bucket, "in"))
+	arrays.CheckStrange(t, service.Open(t, bucket, "in"))
 }

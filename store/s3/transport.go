@@ -15,7 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"varve.dev/zarr/internal/driver"
-	"varve.dev/zarr/store/retry"
 )
 
 // signer signs requests, and sends them to the region of the bucket.
@@ -66,9 +65,9 @@ func (s *signer) retrieve(ctx context.Context) (aws.Credentials, error) {
 	case ctx.Err() != nil:
 		return creds, ctx.Err()
 	case s.known.Load():
-		err = &credentialError{retry.Temporary(fmt.Errorf("renewing the credentials: %w", bare(err)), 0)}
+		err = &credentialError{driver.Temporary(fmt.Errorf("renewing the credentials: %w", bare(err)), 0)}
 	case silent(err):
-		err = &credentialError{retry.TimedOut(noCredentials(err))}
+		err = &credentialError{driver.TimedOut(noCredentials(err))}
 	default:
 		err = noCredentials(err)
 	}
@@ -106,7 +105,7 @@ func (s *signer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if isPageOfObject(answer) {
 		defer answer.Body.Close()
-		return nil, retry.Permanent(pageOf(answer))
+		return nil, driver.Permanent(pageOf(answer))
 	}
 	s.v.versioned.learn(answer)
 	return answer, nil
@@ -162,14 +161,14 @@ func (s *signer) sign(r *http.Request, where *place) error {
 	case r.Context().Err() != nil:
 		return r.Context().Err()
 	case isCall(r): // which is never sent unsigned for lack of credentials
-		return retry.Permanent(err)
+		return driver.Permanent(err)
 	// Unsigned requests would be refused, which may look like missing objects.
-	case retry.IsTemporary(err):
+	case driver.IsTemporary(err):
 		return err
 	case s.known.Load() || s.v.options.Credentials != nil:
-		return retry.Temporary(err, 0)
+		return driver.Temporary(err, 0)
 	case s.v.signs:
-		return retry.Permanent(err) // the chain has looked everywhere, and not only once
+		return driver.Permanent(err) // the chain has looked everywhere, and not only once
 	default:
 		// Public buckets can be read without credentials.
 		s.unknown.CompareAndSwap(nil, &err)

@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/retry"
 )
 
 // upload is an upload in parts. No reader sees it before it is complete. If the program
@@ -281,7 +281,7 @@ func (u *upload) complete(ctx context.Context, cond condition) (store.Version, e
 		return store.Version{}, &explained{u.s.name(w.call), fmt.Errorf("the service has answered that it is complete; %w", errRevoked)}
 	case err == nil, errors.Is(err, fs.ErrNotExist): // perhaps ours was there before
 		return store.Version{}, &explained{u.s.name(w.call), fmt.Errorf("the service has answered that it is complete; %w", errOvertaken)}
-	case retry.IsTemporary(err) || ctx.Err() != nil:
+	case driver.IsTemporary(err) || ctx.Err() != nil:
 		return store.Version{}, &explained{u.s.name(w.call), fmt.Errorf("the service has answered that it is complete; %w: %w", errUnseen, err)}
 	}
 	return v, nil

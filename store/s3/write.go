@@ -17,7 +17,6 @@ import (
 
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/retry"
 )
 
 // # A write on a condition
@@ -305,7 +304,7 @@ func (w *writing) judge(err error) error {
 		return err
 	// Some services answer early that the condition does not hold and close the
 	// connection, so that the answer is lost. An incomplete body is never stored.
-	case !answered && retry.IsTemporary(err) && w.body.Load().unsent():
+	case !answered && driver.IsTemporary(err) && w.body.Load().unsent():
 		w.cut = true
 		return err
 	case !answered || f.unsure():
@@ -368,7 +367,7 @@ func (w *writing) find(ctx context.Context) (store.Version, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && out.mark != w.mark:
 		return store.Version{}, errNotOurs
-	case err != nil && w.lost == nil && !retry.IsTemporary(err): // the caller may not look
+	case err != nil && w.lost == nil && !driver.IsTemporary(err): // the caller may not look
 		return store.Version{}, errNotOurs
 	case err != nil:
 		return store.Version{}, err

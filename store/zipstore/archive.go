@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 
+	"varve.dev/zarr/internal/archive"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
@@ -108,17 +109,11 @@ func Discard(s store.Store) error {
 	return nil
 }
 
-// IsNew reports whether s is an archive that [Create] or [Replace] has begun.
-func IsNew(s store.Store) bool {
-	_, is := store.Driver(s).(*writer)
-	return is
-}
+// IsNew implements [archive.Archive].
+func (a *writer) IsNew() bool { return true }
 
-// IsArchive reports whether s is an archive, of [Open] or a new one.
-func IsArchive(s store.Store) bool {
-	_, opened := store.Driver(s).(*reader)
-	return opened || IsNew(s)
-}
+// Notes implements [archive.Archive].
+func (a *writer) Notes() []string { return nil }
 
 // begin checks the name, sweeps the directory and makes the log.
 func begin(a *writer) (*writer, error) {
@@ -376,4 +371,5 @@ var (
 	_ store.Lister    = (*writer)(nil)
 	_ store.Locker    = (*writer)(nil)
 	_ store.Describer = (*writer)(nil)
+	_ archive.Archive = (*writer)(nil)
 )

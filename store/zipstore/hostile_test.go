@@ -17,6 +17,7 @@ import (
 	"strings"
 	"testing"
 
+	"varve.dev/zarr/internal/archive"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/zipstore"
 )
@@ -155,9 +156,9 @@ func TestRepeatedNames(t *testing.T) {
 	for from, to := range map[string]string{"c/1": "c/0", "e/": "d/"} {
 		packed = bytes.ReplaceAll(packed, []byte(from), []byte(to))
 	}
-	check := func(archive []byte, want string) {
+	check := func(data []byte, want string) {
 		t.Helper()
-		s := open(t, archive)
+		s := open(t, data)
 		if got, info, err := s.Get(t.Context(), store.MustKey("c/0"), store.Request{}, nil); string(got) != want || info.Size != 4 || err != nil {
 			t.Errorf("%q of %d bytes, %v; want %q", got, info.Size, err, want)
 		}
@@ -171,7 +172,7 @@ func TestRepeatedNames(t *testing.T) {
 		if !slices.Equal(names, []string{"c/0", "c/2"}) {
 			t.Errorf("names %q", names)
 		}
-		if notes := zipstore.Notes(s); len(notes) != 1 || !strings.Contains(notes[0], "replaces: 1;") {
+		if notes := archive.Notes(s); len(notes) != 1 || !strings.Contains(notes[0], "replaces: 1;") {
 			t.Errorf("notes %q", notes)
 		}
 	}
@@ -188,7 +189,7 @@ func TestRepeatedNames(t *testing.T) {
 	if _, err := zipstore.OpenArchive(t.Context(), in(t, twice), archiveKey, nil); !errors.Is(err, zipstore.ErrCorrupt) {
 		t.Errorf("two records of one member: %v", err)
 	}
-	if notes := zipstore.Notes(open(t, sound(t))); notes != nil {
+	if notes := archive.Notes(open(t, sound(t))); notes != nil {
 		t.Errorf("notes %q of an archive with one member a name", notes)
 	}
 }

@@ -14,10 +14,11 @@
 // # What is read
 //
 // Members may be stored or deflated, and archives may have any size (ZIP64). If several
-// members have one name, the last entry of the directory counts, and [Notes]
-// reports it. An open archive is one version of its value: if it is replaced, reads fail
-// with [store.ErrConflict]. Bytes before an archive, as in one that extracts itself, are
-// passed over. The checksum of a member is verified whenever it is read to its end.
+// members have one name, the last entry of the directory counts, and the notes of the
+// nodes that are read say so. An open archive is one version of its value: if it is
+// replaced, reads fail with [store.ErrConflict]. Bytes before an archive, as in one that
+// extracts itself, are passed over. The checksum of a member is verified whenever it is
+// read to its end.
 //
 // # What is refused
 //
@@ -42,6 +43,7 @@ import (
 	"slices"
 	"strings"
 
+	"varve.dev/zarr/internal/archive"
 	"varve.dev/zarr/store"
 )
 
@@ -87,16 +89,11 @@ func (s *reader) Close() error {
 	return errors.Join(s.archive.Close(), store.Close(s.below))
 }
 
-// Notes returns remarks, one sentence each, about parts of an archive of [Open] that
-// other programs might read differently. It returns nil for other stores.
-func Notes(s store.Store) []string {
-	if r, ok := store.Driver(s).(*reader); ok {
-		return r.notes()
-	}
-	return nil
-}
+// IsNew implements [archive.Archive].
+func (s *reader) IsNew() bool { return false }
 
-func (s *reader) notes() []string {
+// Notes implements [archive.Archive].
+func (s *reader) Notes() []string {
 	if s.replaced == 0 {
 		return nil
 	}
@@ -185,6 +182,7 @@ func corrupt(format string, args ...any) error {
 }
 
 var (
-	_ store.Stater = (*reader)(nil)
-	_ store.Lister = (*reader)(nil)
+	_ store.Stater    = (*reader)(nil)
+	_ store.Lister    = (*reader)(nil)
+	_ archive.Archive = (*reader)(nil)
 )

@@ -16,6 +16,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/leftover"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/store"
@@ -126,7 +127,7 @@ func nothingLeft(t *testing.T, h *zarr.Location) {
 	if _, err := h.At("g/a").OpenArray(t.Context(), &zarr.Options{Write: true}); err != nil {
 		t.Fatal(err)
 	}
-	for f, err := range filestore.ListTemporary(t.Context(), h.Store(), store.Path{}) {
+	for f, err := range leftover.All(t.Context(), h.Store(), store.Path{}) {
 		t.Errorf("the temporary file %s is left, %v", f.Name, err)
 	}
 }

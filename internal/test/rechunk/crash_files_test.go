@@ -12,10 +12,10 @@ import (
 	"syscall"
 	"testing"
 
+	"varve.dev/zarr/internal/leftover"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/filestore"
 )
 
 // forgetful is a file system in which the answer to one change of names is lost: the
@@ -169,7 +169,7 @@ func (c *trial) tidy(t *testing.T, d *vfs.Disk, n int64) {
 	if !c.check(t, d, true, fmt.Sprintf("operation %d, everything", n)) {
 		return
 	}
-	for f, err := range filestore.ListTemporary(t.Context(), fixture.FileStore(d), store.Path{}) {
+	for f, err := range leftover.All(t.Context(), fixture.FileStore(d), store.Path{}) {
 		t.Fatalf("%s, operation %d: the temporary file %s is left (%v)", c.name, n, f.Name, err)
 	}
 }

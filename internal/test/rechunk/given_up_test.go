@@ -52,7 +52,8 @@ func TestGivenUp(t *testing.T) {
 		t.Errorf("another extent: %v", err)
 	}
 	// Publishing the stages of another request gives up nothing.
-	if _, err := rechunk.Publish(t.Context(), a, rechunk.Compaction{UpTo: 4}, nil); !errors.Is(err, rechunk.ErrClaimed) {
+	tasks := fixture.Must(rechunk.Tasks(a, rechunk.Compaction{UpTo: 4}, nil))
+	if _, err := tasks.Publish(t.Context()); !errors.Is(err, rechunk.ErrClaimed) {
 		t.Errorf("publish: %v", err)
 	}
 	compact(t, a, 5)

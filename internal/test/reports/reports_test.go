@@ -51,7 +51,7 @@ func TestReports(t *testing.T) {
 		{check.Repaired{Err: errors.New("no permission")}, "not repaired: no permission"},
 		{checksums.Report{Values: 2, Bytes: 3, DANDI: "d-1"}, "2 values, 3 bytes; digest of the DANDI archive: d-1"},
 		{checksums.Comparison{Values: 2, Bytes: 3}, "2 values, 3 bytes: all are as listed"},
-		{checksums.Comparison{Values: 2, Bytes: 3, Findings: []checksums.Finding{{Key: "c/0", Change: checksums.Missing}}}, "2 values, 3 bytes: 1 difference\nc/0: missing"},
+		{checksums.Comparison{Values: 2, Bytes: 3, Findings: []checksums.Finding{{Key: "c/0", Change: "missing"}}}, "2 values, 3 bytes: 1 difference\nc/0: missing"},
 		{&diff.Report{Arrays: 1, Elements: 1000}, "equal: 1 array, 1,000 elements compared"},
 		{&diff.Report{Arrays: 1, Differences: []diff.Difference{{Path: "t", Kind: "only-in-a", A: "array"}}}, "1 difference: 1 array, 0 elements compared\nt: only in A: an array"},
 		{&filter.Report{Rows: 1000, Kept: 10, Counts: filter.Counts{Copied: 1, Dropped: 2}}, "10 of 1,000 rows kept: 1 chunk copied, 2 chunks left out"},

@@ -136,7 +136,7 @@ func (a *array) translated(ctx context.Context, doc *metadata.Array) (spec zarr.
 		if err != nil {
 			return spec, nil, err
 		}
-		if doc, null = mask.Array, mask.Null; mask.Note != "" {
+		if doc, null = mask.Array, mask.Null; mask.Lost || mask.Refused {
 			changes = append(changes, mask.Note)
 		}
 	}

@@ -94,7 +94,9 @@ func (m mapping) fill(of zarr.Spec) (zarr.FillValue, error) {
 	return zarr.FillJSON(string(raw)), err
 }
 
-// Served is the attribute of a node of a view that says how it differs from its source.
+// Served is the attribute of a node of a view that differs from its source. It is an
+// object: "changes" is a list of sentences, and "refused", of a group, has the reasons
+// for which arrays are not shown, by their paths.
 const Served = own.Attributes + "served"
 
 // served returns the attributes that the view shows.
@@ -120,11 +122,9 @@ func (a *array) served(spec zarr.Spec, m mapping, changes []string) (any, error)
 	if m.note != "" {
 		changes = append(changes, m.note)
 	}
-	served := map[string]any{"view": a.view.settings.String()}
 	if changes != nil {
-		served["changes"] = changes
+		raw, err = setAttribute(raw, Served, map[string]any{"changes": changes})
 	}
-	raw, err = setAttribute(raw, Served, served)
 	return json.RawMessage(raw), err
 }
 

@@ -286,20 +286,19 @@ func (v *View) group(ctx context.Context, path string, g *zarr.Group, name strin
 	} else {
 		doc = doc.ToV3()
 	}
-	attributes, err := setAttribute(doc.Attributes, Served, map[string]any{"view": v.settings.String()})
-	if err == nil {
-		doc, err = doc.WithAttributes(attributes)
-	}
-	if err != nil {
-		return nil, err
-	}
 	switch name {
 	case nodename.V2Group:
 		return doc.Marshal(metadata.Limits{})
 	case nodename.V2Attributes:
 		return doc.MarshalAttributes(metadata.Limits{})
 	}
-	nodes, err := v.records(ctx, path, g)
+	nodes, refused, err := v.records(ctx, path, g)
+	if err == nil && len(refused) > 0 {
+		var attributes []byte
+		if attributes, err = setAttribute(doc.Attributes, Served, map[string]any{"refused": refused}); err == nil {
+			doc, err = doc.WithAttributes(attributes)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -335,33 +334,39 @@ func (v *View) group(ctx context.Context, path string, g *zarr.Group, name strin
 }
 
 // records returns the documents of all nodes below a group, for consolidated metadata. It
-// returns nil if there are too many. Nodes that cannot be shown have none.
-func (v *View) records(ctx context.Context, path string, g *zarr.Group) (map[string][]byte, error) {
-	nodes := map[string][]byte{}
+// returns nil if there are too many. Nodes that cannot be shown have none, but a reason.
+func (v *View) records(ctx context.Context, path string, g *zarr.Group) (nodes map[string][]byte, refused map[string]string, err error) {
+	nodes, refused = map[string][]byte{}, map[string]string{}
 	for m, err := range g.Members(ctx, true) {
 		switch {
 		case ctx.Err() != nil:
-			return nil, ctx.Err()
+			return nil, nil, ctx.Err()
 		case errors.Is(err, store.ErrUnsupported):
-			return nil, nil // members are not known
-		case err != nil || m.Err != nil:
+			return nil, nil, nil // members are not known
+		case err != nil:
 			continue
-		case len(nodes) >= v.cache.Limits.Members:
-			return nil, nil
+		case len(nodes)+len(refused) >= v.cache.Limits.Members:
+			return nil, nil, nil
 		}
-		below := strings.TrimPrefix(path+"/"+m.Path, "/")
-		doc, err := v.record(ctx, below, m)
-		if err != nil {
-			return nil, err
+		var doc []byte
+		if err = m.Err; err == nil {
+			doc, err = v.record(ctx, strings.TrimPrefix(path+"/"+m.Path, "/"), m)
 		}
-		if doc != nil {
+		switch told := (*Refusal)(nil); {
+		case err == nil:
 			nodes[m.Path] = doc
+		case ctx.Err() != nil || errors.Is(err, ErrGone):
+			return nil, nil, err
+		case errors.As(refusal(withoutPlace(err)), &told):
+			refused[m.Path] = told.Error()
+		default:
+			refused[m.Path] = "cannot be opened: " + string(zarr.KindOf(err))
 		}
 	}
-	return nodes, nil
+	return nodes, refused, nil
 }
 
-// record returns the record of a member, or nil if it cannot be shown.
+// record returns the record of a member.
 func (v *View) record(ctx context.Context, path string, m zarr.Member) ([]byte, error) {
 	if g, ok := m.Node.(*zarr.Group); ok {
 		doc := g.Metadata().WithConsolidated(nil)
@@ -371,16 +376,14 @@ func (v *View) record(ctx context.Context, path string, m zarr.Member) ([]byte, 
 		return metadata.Record(doc.ToV3(), metadata.Limits{})
 	}
 	a, err := v.array(ctx, path)
-	if err == nil {
-		var f *face
-		if f, err = a.current(ctx, true); err == nil {
-			return metadata.Record(f.target.Metadata(), metadata.Limits{})
-		}
-	}
-	if ctx.Err() != nil || errors.Is(err, ErrGone) {
+	if err != nil {
 		return nil, err
 	}
-	return nil, nil
+	f, err := a.current(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	return metadata.Record(f.target.Metadata(), metadata.Limits{})
 }
 
 // List implements [store.Lister]. It lists nodes and their documents, but no chunks: each

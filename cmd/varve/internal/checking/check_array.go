@@ -257,7 +257,7 @@ func (c *findings) write(w *bufio.Writer) error {
 		_, err = fmt.Fprintf(w, "%s  %s\n", phrase.Printable(c.Path), phrase.Printable(failure.ForNode(c.Path, failure.OneLine(c.of.RecordsErr))))
 	}
 	if c.of.Replaced != nil {
-		_, err = fmt.Fprintf(w, "%s  %s\n  repair: %s\n", phrase.Printable(c.Path), phrase.Printable(c.of.Replaced.Message()), phrase.Printable(c.of.Replaced.Repair()))
+		_, err = fmt.Fprintf(w, "%s  %s\n  repair: %s\n", phrase.Printable(c.Path), phrase.Printable(c.of.Replaced.Message), phrase.Printable(c.of.Replaced.Repair))
 	}
 	if c.Pending != nil {
 		_, err = fmt.Fprintf(w, "%s  %s\n", phrase.Printable(c.Path), phrase.Printable(c.Pending.Text()))

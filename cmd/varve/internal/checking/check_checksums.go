@@ -78,9 +78,9 @@ func otherList(c checksums.Comparison, file string) string {
 	var added, missing []string
 	for _, f := range c.Findings {
 		switch f.Change {
-		case checksums.Added:
+		case "added":
 			added = append(added, f.Key)
-		case checksums.Missing:
+		case "missing":
 			missing = append(missing, f.Key)
 		}
 	}
@@ -133,11 +133,11 @@ func folderOf(list, keys []string) (dir string, ok bool) {
 func checksumFactOf(location, file string, f checksums.Finding) checksumFact {
 	fact := checksumFact{Kind: f.Change, Path: location, Key: f.Key}
 	switch f.Change {
-	case checksums.Changed:
+	case "changed":
 		fact.Message, fact.Repair = "other bytes than when "+file+" was written", "copy the value again from where the list was written"
-	case checksums.Missing:
+	case "missing":
 		fact.Message, fact.Repair = "not stored", "copy the value again from where the list was written"
-	case checksums.Added:
+	case "added":
 		fact.Message, fact.Repair = "not in "+file, "write a new list if the value belongs here"
 	}
 	return fact

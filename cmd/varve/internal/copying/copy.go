@@ -32,13 +32,13 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/convert"
+	"varve.dev/zarr/internal/archive"
 	"varve.dev/zarr/internal/codecs/numcodecs"
 	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
-	"varve.dev/zarr/store/zipstore"
 	"varve.dev/zarr/transfer"
 	"varve.dev/zarr/virtual"
 )
@@ -320,8 +320,8 @@ func (f *copyFlags) agreed(
 		if errors.Is(err, convert.ErrManyMissing) {
 			err = nil // permitted asks about these next
 		}
-		archive := zipstore.IsArchive(dst.Store()) && !zipstore.IsNew(dst.Store()) // replaced as a whole
-		if err = errors.Join(place.Named(cmd.Name(), from, src, err), place.Close(dst, true)); archive || err != nil {
+		replaced := archive.IsZip(dst.Store()) && !archive.IsNew(dst.Store()) // as a whole
+		if err = errors.Join(place.Named(cmd.Name(), from, src, err), place.Close(dst, true)); replaced || err != nil {
 			return err
 		}
 		o := *opt
@@ -364,14 +364,14 @@ func (f *copyFlags) stopped(cmd *cobra.Command, from, to string, src, dst *zarr.
 	// The copy may have stopped because the context was cancelled. The look must still
 	// work.
 	begun, lookErr := place.IsHidden(context.WithoutCancel(cmd.Context()), dst)
-	archive := zipstore.IsNew(dst.Store()) // discarded as a whole
+	discarded := archive.IsNew(dst.Store()) // as a whole
 	err = place.Named(cmd.Name(), from, src, errors.Join(err, place.Close(dst, false)))
 	if f.dry {
 		return err
 	}
 	place.RemoveEmpty(to)
 	switch {
-	case !begun || lookErr != nil || archive:
+	case !begun || lookErr != nil || discarded:
 		return unread(cmd, from, err, "")
 	case isUnread(err):
 		return unread(cmd, from, err, fmt.Sprintf("; the incomplete copy at %s is not visible: the repeated command %s, or remove it with varve rm", to, does))

@@ -27,6 +27,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/filter"
+	"varve.dev/zarr/internal/mistake"
 	"varve.dev/zarr/internal/rowset"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -126,7 +127,7 @@ func (f *filtering) run(cmd *cobra.Command, from, to string) (err error) {
 // gives the error of a copy the name of the command.
 func columnMeant(cmd *cobra.Command, from string, err error) error {
 	err = failure.InOperation(cmd.Name(), err) // it is a copy with other arrays in place of some
-	var name *filter.NameError
+	var name *mistake.Name
 	if !errors.As(err, &name) {
 		return err
 	}

@@ -31,6 +31,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/archive"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/rehearsal"
@@ -255,7 +256,7 @@ func (c *creation) fillFrom(cmd *cobra.Command, location string, a *zarr.Array, 
 	}
 	err = failure.On(cmd.Name(), location, err)
 	// An archive cannot delete a node, but it is not published before it is closed.
-	if s := a.Location().Store(); zipstore.IsNew(s) {
+	if s := a.Location().Store(); archive.IsNew(s) {
 		return errors.Join(err, zipstore.Discard(s))
 	}
 	defer a.Close()

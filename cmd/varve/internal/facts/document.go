@@ -17,13 +17,13 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/archive"
 	"varve.dev/zarr/internal/codecs/sharding"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/zipstore"
 )
 
 // Document is the metadata of an array that cannot be opened, with the parts that this
@@ -196,7 +196,7 @@ func formOf(ctx context.Context, a *zarr.Array) form {
 	if len(a.Grid().Notes()) > 0 {
 		f = draft
 	}
-	others := zipstore.Notes(a.Location().Store()) // about the archive, not about the document
+	others := archive.Notes(a.Location().Store()) // about the archive, not about the document
 	for _, note := range a.Notes() {
 		if !slices.Contains(others, note) && !strings.HasPrefix(note, "the name ") {
 			f = max(f, formOfNote(note, a.Type().Variable()))

@@ -19,11 +19,11 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/archive"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
-	"varve.dev/zarr/store/zipstore"
 )
 
 // Array is the description of an array in JSON. Unknown facts are null.
@@ -124,7 +124,7 @@ const unguarded = "no codec has a checksum: damage that changes values would not
 // AddGuard adds a note if no codec has a checksum, unless the array is in a zip archive,
 // which has one of each member.
 func (f *Array) AddGuard(a *zarr.Array) {
-	if !zipstore.IsArchive(a.Location().Store()) && !a.Core().State().Engine.Chain.HasChecksum() {
+	if !archive.IsZip(a.Location().Store()) && !a.Core().State().Engine.Chain.HasChecksum() {
 		f.Notes = append(f.Notes, unguarded)
 	}
 }

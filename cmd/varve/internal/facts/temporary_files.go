@@ -11,7 +11,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/check"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
-	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/internal/leftover"
 )
 
 // TemporaryFile is a temporary file below a node. It belongs to a write in progress or to
@@ -27,7 +27,7 @@ type TemporaryFile struct {
 // Temporary lists the temporary files at and below a node. Only local stores have
 // any.
 func Temporary(cmd *cobra.Command, n zarr.Node) ([]TemporaryFile, error) {
-	files, err := check.Temporary(cmd.Context(), n)
+	files, err := leftover.Below(cmd.Context(), n.Location().Store(), n.Path())
 	if err != nil {
 		return nil, err
 	}
@@ -35,9 +35,10 @@ func Temporary(cmd *cobra.Command, n zarr.Node) ([]TemporaryFile, error) {
 }
 
 // TemporaryFiles describes temporary files.
-func TemporaryFiles(files []filestore.Temporary) []TemporaryFile {
+func TemporaryFiles[F leftover.File | check.Temporary](files []F) []TemporaryFile {
 	found := make([]TemporaryFile, len(files)) // programs read a list, never null
-	for i, t := range files {
+	for i, f := range files {
+		t := leftover.File(f)
 		found[i] = TemporaryFile{t.Name, t.Size, t.Modified, t.Left}
 	}
 	return found

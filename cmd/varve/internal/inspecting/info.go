@@ -135,7 +135,7 @@ func rechunks(ctx context.Context, a *zarr.Array, stats bool) (notes []string) {
 		notes = append(notes, "a rechunk is not finished: "+i.Unfinished+"; if that has ended, the same command finishes it, and another one gives it up")
 	}
 	if i.Replaced != nil {
-		notes = append(notes, i.Replaced.Message()+" (varve check)")
+		notes = append(notes, i.Replaced.Message+" (varve check)")
 	}
 	return notes
 }

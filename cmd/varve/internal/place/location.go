@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/internal/archive"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/zipstore"
@@ -121,7 +122,7 @@ func RemoveEmpty(location string) {
 // Close closes the store of a location. For a new archive, complete decides whether
 // it is published or discarded.
 func Close(p *zarr.Location, complete bool) error {
-	if s := p.Store(); complete || !zipstore.IsNew(s) {
+	if s := p.Store(); complete || !archive.IsNew(s) {
 		return store.Close(s)
 	}
 	return zipstore.Discard(p.Store())

@@ -19,8 +19,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/usage"
+	"varve.dev/zarr/internal/archive"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/zipstore"
 )
 
 // NewRemove returns the command rm.
@@ -87,7 +87,7 @@ func refuseArchive(cmd *cobra.Command, location string) error {
 	if err != nil {
 		return nil // the removal reports it
 	}
-	is := zipstore.IsArchive(at.Store())
+	is := archive.IsZip(at.Store())
 	switch err := place.Close(at, true); {
 	case err != nil || !is:
 		return err

@@ -17,11 +17,11 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/internal/archive"
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/cached"
 	"varve.dev/zarr/store/httpstore"
-	"varve.dev/zarr/store/zipstore"
 	"varve.dev/zarr/virtual"
 )
 
@@ -155,7 +155,7 @@ func openCache(cmd *cobra.Command) error {
 	cmd.SetContext(store.WithWrapping(ctx, func(s store.Store) store.Store {
 		// The values of an archive are ranges of the one value of a store, which is
 		// wrapped.
-		if zipstore.IsArchive(s) {
+		if archive.IsZip(s) {
 			return s
 		}
 		if store.TraitsOf(s).Place == "" {

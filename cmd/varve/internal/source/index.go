@@ -27,6 +27,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/export"
+	"varve.dev/zarr/internal/mistake"
 	"varve.dev/zarr/internal/npy"
 	"varve.dev/zarr/selection"
 )
@@ -109,9 +110,9 @@ func punctuated(text string) string {
 // selectionHint returns a hint for an invalid selection: a similar name, or a coordinate
 // value that was read as an index.
 func selectionHint(ctx context.Context, a *zarr.Array, text string, err error) string {
-	var name *selection.NameError
+	var name *mistake.Name
 	var axis *grid.AxisError
-	var index *selection.IndexError
+	var index *mistake.Index
 	switch {
 	case errors.As(err, &name):
 		return spelling.Meant(name.Name, name.Names)
