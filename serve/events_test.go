@@ -168,8 +168,7 @@ func timestep(t *testing.T, url, path string) (step int) {
 	return found["timestep"]
 }
 
-// TestTimestep follows a data set whose shape is complete while its chunks arrive, and one
-// that grows.
+// TestTimestep follows a data set whose shape is complete while its chunks arrive.
 func TestTimestep(t *testing.T) {
 	s := memstore.New()
 	spec := zarr.Spec{Shape: []int64{100_000, 2}, Type: dtype.Int32, Chunks: grid.Chunks(2, 2), DimensionNames: []string{"time", "x"}}

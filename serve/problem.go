@@ -20,6 +20,10 @@ type problem struct {
 	Status int       `json:"status"`
 	Detail string    `json:"detail,omitempty"`
 	Kind   zarr.Kind `json:"kind,omitempty"`
+	// Limit is what a selection has exceeded, in bytes or in pixels, and Select one that
+	// has less.
+	Limit  int64  `json:"limit,omitempty"`
+	Select string `json:"select,omitempty"`
 	// Successor is the address of what has taken the place of a view.
 	Successor string `json:"successor,omitempty"`
 }

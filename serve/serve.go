@@ -7,6 +7,39 @@
 // http://ADDRESS/NAME. It answers GET, HEAD, and the questions that browsers ask before
 // another page may read (OPTIONS). At /@health it answers that it works.
 //
+// # Values
+//
+// Elements of an array are at /@values/NAME, or at /@values/NAME/PATH if the node is a
+// group, as in
+//
+//	/@values/era5/t2m?select=time=-1,lat=0..10&decode=1&format=csv&header=1
+//
+// These are the parameters, of which none is required:
+//
+//   - select: a selection as [varve.dev/zarr/selection.Parser] reads it, without masks.
+//     Coordinates are found if they are in the node.
+//   - format: json, csv, npy, raw or png. Without it, the header Accept decides, and json
+//     is the default.
+//   - decode=1: numbers are decoded by CF attributes.
+//   - header=1: a table in CSV gets a line of names, and the values of coordinates.
+//   - cmap: the colors of a picture: viridis (the default), grey or RdBu, or viridis_r and
+//     so on for the reverse.
+//   - range: the numbers with the first and the last color, such as range=250,310. The
+//     default is the least and the greatest selected number.
+//
+// Every answer has the headers Varve-Shape, such as 12,721, and Varve-Data-Type. HEAD
+// tells them, and the length of npy and raw, without reading elements. With decode=1,
+// times that datetime64 cannot represent become text. HEAD calls them datetime64, and
+// leaves out the length of all times, because it does not read them.
+//
+// A picture has two axes, after those of length 1 are left out, and at most 4096 pixels
+// along each. Row 0 is at the top. Missing elements and NaN are transparent. The header
+// Varve-Range has the numbers with the first and the last color.
+//
+// A selection has at most 256 MiB, decoded. Beyond that the status is 413, and the answer
+// proposes a smaller selection. Each request opens the array anew, so it sees it as it is
+// now. The answers have no validators. An answer ends after five minutes.
+//
 // # What is not served
 //
 // Only the nodes that are named are served, and what lies below them in their store.
@@ -74,7 +107,8 @@ type Options struct {
 	// is closed, by default 30 s. There is no limit if it is negative.
 	Stall time.Duration
 	// Budget bounds the bytes that views take, with what they keep. 0 is 256 MiB. The
-	// least is 16 MiB. A chunk of a view has at most a sixteenth of it, decoded.
+	// least is 16 MiB. A chunk of a view has at most a sixteenth of it, decoded. Values
+	// take a quarter of it besides.
 	Budget int64
 	// Log, if not nil, receives the errors of stores. Answers do not have the texts of
 	// these errors, because they may name files.
@@ -102,6 +136,7 @@ type Handler struct {
 	waiting  chan struct{} // the same for requests that wait for changes
 	answered func(Answer)
 	views    views
+	values   values
 }
 
 // New returns a handler for nodes with different names.
@@ -120,6 +155,7 @@ func New(nodes []Node, opt *Options) (*Handler, error) {
 	if h.own, err = mounted(opt.Mount); err != nil {
 		return nil, err
 	}
+	h.values = newValues(max(cmp.Or(opt.Budget, defaultBudget), plain.Least) / 4)
 	h.views = views{cache: plain.NewCache(cmp.Or(opt.Budget, defaultBudget)), held: map[string]*view{}}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
@@ -218,6 +254,10 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 	}
 	if name == "@events" {
 		h.end(r, h.serveEvents(w, r, rest))
+		return
+	}
+	if name == "@values" {
+		h.end(r, h.serveValues(w, r, rest))
 		return
 	}
 	if options, is := strings.CutPrefix(name, "@"); is {

@@ -104,8 +104,8 @@ func (t *timeline) look(ctx context.Context) (int64, error) {
 }
 
 // storedAlong returns the number of elements along an axis up to the end of its last
-// stored chunk. It looks at the chunks that are first along all other axes, of which those
-// before a stored one are stored.
+// stored chunk. It looks at the chunks that are first along all other axes. Of these,
+// those before a stored one are stored.
 func storedAlong(ctx context.Context, a *zarr.Array, axis int) (int64, error) {
 	g := a.Grid()
 	index := make([]int64, a.Rank())
@@ -126,7 +126,7 @@ func storedAlong(ctx context.Context, a *zarr.Array, axis int) (int64, error) {
 	return min(c.Start+c.Encoded, a.Shape()[axis]), nil
 }
 
-// serveTimestep answers with the newest time step, or with the next one when there is one.
+// serveTimestep answers with the newest time step, or when there is the next one.
 func (s *served) serveTimestep(w http.ResponseWriter, r *http.Request, next bool) error {
 	ctx := r.Context()
 	step, err := s.timeline.newest(ctx)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/place"
@@ -19,6 +18,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/trial"
 	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/selection"
@@ -153,7 +153,7 @@ func (t *readTrial) inFlight(processors int) int {
 
 // open opens the array again, without what an earlier round cached, and binds the
 // selection.
-func (t *readTrial) open(ctx context.Context, opt zarr.Options) (*source.Source, error) {
+func (t *readTrial) open(ctx context.Context, opt zarr.Options) (*export.Source, error) {
 	a, err := t.hierarchy.At(t.path).OpenArray(ctx, &opt)
 	if err != nil {
 		return nil, err
@@ -207,15 +207,15 @@ const (
 
 // slabFor returns the size of a slab in bytes: enough for all processors, but no more
 // than other commands read at once, unless one chunk is longer.
-func slabFor(s *source.Source) int64 {
-	chunk := source.LongestChunk(s.Array.Core().State().Finest(), element.Width(s.Stored))
-	most := source.SlabOf(s.Stored)
+func slabFor(s *export.Source) int64 {
+	chunk := export.LongestChunk(s.Array.Core().State().Finest(), export.Width(s.Stored))
+	most := export.SlabOf(s.Stored)
 	// A chunk is decoded whole, so a shorter slab would decode it several times.
 	if chunk >= most {
 		return min(chunk, mostSlab)
 	}
-	n := max(leastSlab*most/source.SlabBytes, min(most, 4*int64(runtime.GOMAXPROCS(0))*chunk))
-	if outer := source.LongestChunk(s.Array.Grid(), element.Width(s.Stored)); outer < n/mostRequested {
+	n := max(leastSlab*most/export.SlabBytes, min(most, 4*int64(runtime.GOMAXPROCS(0))*chunk))
+	if outer := export.LongestChunk(s.Array.Grid(), export.Width(s.Stored)); outer < n/mostRequested {
 		return outer * mostRequested
 	}
 	return n
@@ -324,9 +324,9 @@ type sample struct {
 }
 
 // samples returns stored chunks, at most most of them and mostSlab bytes.
-func samples(ctx context.Context, s *source.Source, most int) (list []sample, err error) {
+func samples(ctx context.Context, s *export.Source, most int) (list []sample, err error) {
 	left := int64(mostSlab)
-	longest := source.LongestChunk(s.Array.Grid(), element.Width(s.Stored))
+	longest := export.LongestChunk(s.Array.Grid(), export.Width(s.Stored))
 	for index, err := range s.Array.StoredChunks(ctx) {
 		if err != nil {
 			return nil, err

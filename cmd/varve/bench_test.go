@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/trial"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -163,7 +164,7 @@ func TestSlabFor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := slabFor(s); n < min(chunk, mostSlab) || n > max(source.SlabBytes, min(chunk, mostSlab)) || n < min(leastSlab, mostRequested*chunk) || n/chunk > mostRequested && chunk < leastSlab/mostRequested {
+		if n := slabFor(s); n < min(chunk, mostSlab) || n > max(export.SlabBytes, min(chunk, mostSlab)) || n < min(leastSlab, mostRequested*chunk) || n/chunk > mostRequested && chunk < leastSlab/mostRequested {
 			t.Errorf("chunks of %d bytes: slabs of %d", chunk, n)
 		}
 	}

@@ -43,7 +43,7 @@ func conformance(cmd *cobra.Command, location string) error {
 	t := src.Type
 	var line []byte
 	return session.Print(cmd, func(w *bufio.Writer) error {
-		return src.Elements(cmd, func(elem []byte) error {
+		return src.Elements(cmd.Context(), func(elem []byte) error {
 			line = append(t.AppendJSON(line[:0], elem), '\n')
 			_, err := w.Write(line)
 			return err

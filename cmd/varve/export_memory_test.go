@@ -26,6 +26,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/codecs/vlen"
+	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/racing"
 	fixtures "varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
@@ -187,7 +188,7 @@ func exported(t *testing.T, a *zarr.Array, w io.Writer) error {
 	cmd := new(cobra.Command)
 	cmd.SetContext(context.WithoutCancel(t.Context()))
 	b := bufio.NewWriter(w)
-	return errors.Join(format.Writers[format.JSON](cmd, src, b), b.Flush())
+	return errors.Join(export.Write(context.WithoutCancel(t.Context()), src, export.JSON, b), b.Flush())
 }
 
 // letters counts the bytes that are written to it.
@@ -263,7 +264,7 @@ func TestExcerptRefusesTextThatIsTooLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = format.NewExcerpt(t.Context(), src); !errors.Is(err, zarr.ErrLimit) || !strings.Contains(fmt.Sprint(err), "--limit") {
+	if _, err = format.NewExcerpt(t.Context(), src); !errors.Is(err, zarr.ErrLimit) || !strings.Contains(fmt.Sprint(err), "raise the limit") {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -275,7 +276,7 @@ func TestExportRefusesTextThatIsTooLong(t *testing.T) {
 	a := crowded(t, 8, 2<<20, zarr.Limits{Block: 1 << 20})
 	defer a.Close()
 	err := exported(t, a, io.Discard)
-	if !errors.Is(err, zarr.ErrLimit) || !strings.Contains(fmt.Sprint(err), "--limit") {
+	if !errors.Is(err, zarr.ErrLimit) || !strings.Contains(fmt.Sprint(err), "raise the limit") {
 		t.Errorf("error is %v", err)
 	}
 }

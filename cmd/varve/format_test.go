@@ -11,21 +11,22 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/output"
+	"varve.dev/zarr/internal/export"
 )
 
 // TestFormatOf checks the formats that file names imply.
 func TestFormatOf(t *testing.T) {
-	for name, want := range map[string]format.Format{
-		"": format.Raw, "-": format.Raw, "a": format.Raw, "a.raw": format.Raw, "a.bin": format.Raw, "d.v1/a": format.Raw, "/dev/fd/63": format.Raw,
-		".hidden": format.Raw, "a.BIN": format.Raw, "a.": format.Raw,
-		"a.npy": format.NPY, "A.NPY": format.NPY, "a.b.npy": format.NPY, "a.csv": format.CSV, "a.CSV": format.CSV, "a.json": format.JSON, ".a.json": format.JSON,
+	for name, want := range map[string]export.Format{
+		"": export.Raw, "-": export.Raw, "a": export.Raw, "a.raw": export.Raw, "a.bin": export.Raw, "d.v1/a": export.Raw, "/dev/fd/63": export.Raw,
+		".hidden": export.Raw, "a.BIN": export.Raw, "a.": export.Raw,
+		"a.npy": export.NPY, "A.NPY": export.NPY, "a.b.npy": export.NPY, "a.csv": export.CSV, "a.CSV": export.CSV, "a.json": export.JSON, ".a.json": export.JSON,
 		"a.csv.gz": "", "a.npy.gz": "", "a.npz": "", "a.txt": "", "a.f32": "", "a.jsonl": "", "a.raw.zst": "",
 	} {
 		got, err := format.Of("", name, true)
 		if got != want || (err != nil) != (want == "") || err != nil && !failure.IsUsage(err) {
 			t.Errorf("%q: %q, %v", name, got, err)
 		}
-		if got, err := format.Of("csv", name, true); got != format.CSV || err != nil {
+		if got, err := format.Of("csv", name, true); got != export.CSV || err != nil {
 			t.Errorf("%q as csv: %q, %v", name, got, err)
 		}
 	}

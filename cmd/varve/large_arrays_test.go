@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/source"
+	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/racing"
 )
 
@@ -126,13 +127,13 @@ func TestHasRoom(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "x")
 	for _, c := range []struct {
-		f     format.Format
+		f     export.Format
 		room  int64
 		known bool
 		fits  bool
 	}{
-		{format.Raw, 3999, true, false}, {format.Raw, 4000, true, true}, {format.Raw, 0, false, true},
-		{format.NPY, 4000, true, false}, {format.CSV, 1999, true, false}, {format.CSV, 2000, true, true},
+		{export.Raw, 3999, true, false}, {export.Raw, 4000, true, true}, {export.Raw, 0, false, true},
+		{export.NPY, 4000, true, false}, {export.CSV, 1999, true, false}, {export.CSV, 2000, true, true},
 	} {
 		err := format.CheckRoom(s, file, c.f, func(string) (int64, bool) { return c.room, c.known })
 		if (err == nil) != c.fits || !c.fits && (!errors.Is(err, syscall.ENOSPC) || zarr.KindOf(err) != "no-space") {

@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store/memstore"
@@ -22,16 +22,16 @@ func TestSlabToWrite(t *testing.T) {
 		shape, shards, chunks []int64
 		want                  int64
 	}{
-		{[]int64{1 << 33}, nil, []int64{1 << 20}, source.SlabBytes},
+		{[]int64{1 << 33}, nil, []int64{1 << 20}, export.SlabBytes},
 		{[]int64{1 << 33}, nil, []int64{500_000_000}, 500_000_000},
 		{[]int64{1 << 33}, []int64{1 << 30}, []int64{1 << 28}, 1 << 28},
-		{[]int64{1 << 33}, []int64{1 << 33}, []int64{1 << 26}, source.SlabBytes},
+		{[]int64{1 << 33}, []int64{1 << 33}, []int64{1 << 26}, export.SlabBytes},
 		{[]int64{1 << 15, 1 << 15}, nil, []int64{1 << 13, 1 << 13}, 1 << 28},                  // all four side by side
 		{[]int64{1 << 20, 1 << 20}, nil, []int64{1 << 14, 1 << 14}, 1 << 28},                  // which here would be 16 GiB
-		{[]int64{1 << 40}, nil, []int64{1 << 31}, source.SlabBytes},                           // more than the limit: it is written in parts
+		{[]int64{1 << 40}, nil, []int64{1 << 31}, export.SlabBytes},                           // more than the limit: it is written in parts
 		{[]int64{9, 9, 1 << 28}, nil, []int64{1, 1, 1 << 28}, 1 << 28},                        // one is a layer
 		{[]int64{1 << 12, 1 << 14, 4}, nil, []int64{1 << 12, 1 << 12, 4}, 1 << 28},            // the whole array
-		{[]int64{1 << 20, 1 << 8}, []int64{1 << 20, 1 << 8}, []int64{1, 1}, source.SlabBytes}, // next to nothing each
+		{[]int64{1 << 20, 1 << 8}, []int64{1 << 20, 1 << 8}, []int64{1, 1}, export.SlabBytes}, // next to nothing each
 	} {
 		spec := zarr.Spec{Shape: c.shape, Type: dtype.Uint8}
 		for _, n := range c.chunks {
@@ -51,7 +51,7 @@ func TestSlabToWrite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := source.SlabToWrite(0, a, r, a.Type()); n != c.want {
+		if n := export.SlabToWrite(0, a, r, a.Type()); n != c.want {
 			t.Errorf("%+v: %d bytes", c, n)
 		}
 	}
@@ -95,7 +95,7 @@ func TestChunksAreDecodedOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			sum := 0
-			if err := src.Blocks(t.Context(), func(e element.Values) error { sum += e.Len(); return nil }); err != nil || int64(sum) != src.Selection.Len() {
+			if err := src.Blocks(t.Context(), func(e export.Values) error { sum += e.Len(); return nil }); err != nil || int64(sum) != src.Selection.Len() {
 				t.Errorf("%d elements, %v", sum, err)
 			}
 			if n := counter.Stats().Of(observe.Decode).Times; n != c.want {

@@ -15,8 +15,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
-	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/npy"
 	"varve.dev/zarr/internal/racing"
 )
@@ -287,10 +287,10 @@ func (endless) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // TestWriteOfLongStreams writes streams that are longer than a slab and end too early.
 func TestWriteOfLongStreams(t *testing.T) {
-	node := newNode(t, "--shape", fmt.Sprint(source.SlabBytes+2), "--dtype", "int8", "--chunks", fmt.Sprint(source.SlabBytes/2), "--compressor", "none")
+	node := newNode(t, "--shape", fmt.Sprint(export.SlabBytes+2), "--dtype", "int8", "--chunks", fmt.Sprint(export.SlabBytes/2), "--compressor", "none")
 	must(t, "", "write", node, "--select", ":5", "--value", "7")
 	var errs bytes.Buffer
-	status := run(t.Context(), []string{"write", node}, console.Streams{In: io.LimitReader(endless{}, source.SlabBytes+1), Out: io.Discard, Err: &errs})
+	status := run(t.Context(), []string{"write", node}, console.Streams{In: io.LimitReader(endless{}, export.SlabBytes+1), Out: io.Discard, Err: &errs})
 	if status != 1 || !strings.Contains(errs.String(), "ends after 134,217,729 bytes") {
 		t.Errorf("status %d, %s", status, errs.String())
 	}
@@ -305,7 +305,7 @@ func TestWriteOntoItself(t *testing.T) {
 	racing.Skip(t)
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	node := newNode(t, "--shape", fmt.Sprint(source.SlabBytes+4), "--dtype", "int8", "--chunks", fmt.Sprint(source.SlabBytes/2), "--compressor", "none")
+	node := newNode(t, "--shape", fmt.Sprint(export.SlabBytes+4), "--dtype", "int8", "--chunks", fmt.Sprint(export.SlabBytes/2), "--compressor", "none")
 	must(t, "[1,2,3]", "write", node, "--select", ":3", "--format", "json")
 	must(t, "[4,5,6]", "write", node, "--select=-3:", "--format", "json")
 	link := filepath.Join(t.TempDir(), "link")

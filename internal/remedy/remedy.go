@@ -86,6 +86,15 @@ const (
 	FilterMemory = "filter.Options.Memory"
 )
 
+// What an export of values suggests.
+const (
+	AsJSON     = "the format export.JSON"
+	AsRaw      = "the format export.Raw"
+	Decode     = "decoding (export.Of)"
+	Header     = "export.AddHeadings"
+	SelectPart = "select a part (export.Source)"
+)
+
 // Options of files that become one array, and of references.
 const (
 	Without             = "Collector.Without"

@@ -10,7 +10,6 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/chunking"
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
@@ -22,6 +21,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/export"
 )
 
 // planFlags has the flags of varve plan.
@@ -130,13 +130,13 @@ func (f *planFlags) plan() (*plan, error) {
 	if c := s.Inner; c.Size > 0 && p.Target != nil && c.Size > *p.Target {
 		return nil, failure.BadUsage("--chunks %s is larger than --target %s", c.Text, f.target)
 	}
-	if p.Chunks, err = unsharded(s, shape, element.Width(t)); err != nil {
+	if p.Chunks, err = unsharded(s, shape, export.Width(t)); err != nil {
 		return nil, err
 	}
 	if err := p.measure(t); err != nil {
 		return nil, err
 	}
-	p.Sharded, err = shardedPlanOf(s, shape, element.Width(t))
+	p.Sharded, err = shardedPlanOf(s, shape, export.Width(t))
 	return p, err
 }
 
@@ -201,7 +201,7 @@ func (p *plan) measure(t dtype.Type) error {
 	}
 	p.Grid, p.Objects = g.Chunks(), objects(g)
 	p.Notes = append([]string{}, phrase.Padding(g, "--chunks")...)
-	product := func(n ...int64) (int64, bool) { return checked.Product(append(n, element.Width(t))...) }
+	product := func(n ...int64) (int64, bool) { return checked.Product(append(n, export.Width(t))...) }
 	var ok bool
 	if p.Chunk, ok = product(p.Chunks...); !ok {
 		return fmt.Errorf("%w: the bytes of a chunk", zarr.ErrOverflow)

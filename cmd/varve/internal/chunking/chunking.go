@@ -16,7 +16,6 @@ import (
 
 	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/cmd/varve/internal/argument"
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/output"
@@ -25,6 +24,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
@@ -302,7 +302,7 @@ func Named(shape []int64, e metadata.Extension, how grid.ParseOptions) (*grid.Gr
 }
 
 func (c Chunking) cut(ctx context.Context, shape []int64, t dtype.Type, at Site) (*grid.Grid, error) {
-	size := element.Width(t)
+	size := export.Width(t)
 	switch {
 	case c.Object != nil:
 		return Named(shape, *c.Object, at.Options)

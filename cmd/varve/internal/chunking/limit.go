@@ -9,13 +9,13 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/dimensions"
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/export"
 )
 
 // goodChunk is the approximate size in bytes of the chunks that are suggested in place of
@@ -53,7 +53,7 @@ func refuseLarger(cmd *cobra.Command, what string, chunk []int64, t dtype.Type, 
 	if limit <= 0 {
 		limit = coding.DefaultChunk
 	}
-	bytes, ok := checked.Product(append(slices.Clone(chunk), element.Width(t))...)
+	bytes, ok := checked.Product(append(slices.Clone(chunk), export.Width(t))...)
 	if ok && bytes <= limit {
 		return nil
 	}
@@ -97,7 +97,7 @@ func CheckResize(cmd *cobra.Command, a *zarr.Array, shape []int64, policies ...g
 			chunk[k] = max(axis.Step(), axis.Longest(grid.Interval{Stop: axis.Cells()}))
 		}
 		chunk[i] = is.Longest(grid.Interval{Start: was.Cells(), Stop: is.Cells()})
-		err := refuseLarger(cmd, "a new chunk", chunk, a.Type(), func(limit int64) string { return shorterEdges(was, chunk, i, element.Width(a.Type()), limit) })
+		err := refuseLarger(cmd, "a new chunk", chunk, a.Type(), func(limit int64) string { return shorterEdges(was, chunk, i, export.Width(a.Type()), limit) })
 		if err != nil {
 			return &grid.AxisError{Axis: i, Err: err}
 		}

@@ -7,11 +7,11 @@ import (
 	"context"
 	"fmt"
 
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/export"
 )
 
 // innerBytes is the default size of an inner chunk in bytes, that of grid.Propose.
@@ -37,13 +37,13 @@ func (s Shards) Check() error {
 // Cut returns the grid of shards, and the cut of each shard into inner chunks.
 func (s Shards) Cut(ctx context.Context, shape []int64, t dtype.Type, at Site) (*grid.Grid, []grid.Cut, error) {
 	if s.Shards.isChosen() {
-		return s.proposed(shape, element.Width(t))
+		return s.proposed(shape, export.Width(t))
 	}
 	g, err := s.Shards.Grid(ctx, shape, t, at)
 	if err != nil {
 		return nil, nil, err
 	}
-	cuts, err := s.innerCuts(g, element.Width(t))
+	cuts, err := s.innerCuts(g, export.Width(t))
 	return g, cuts, s.Inner.Refused(err)
 }
 

@@ -19,7 +19,6 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/dimensions"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
@@ -34,6 +33,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/archive"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/store/zipstore"
 )
@@ -327,7 +327,7 @@ func longest(g *grid.Grid, t dtype.Type, given string) string {
 	if given == automatic {
 		text += " (auto)"
 	}
-	if size, ok := checked.Product(append(shape, element.Width(t))...); ok && !t.Variable() {
+	if size, ok := checked.Product(append(shape, export.Width(t))...); ok && !t.Variable() {
 		text += fmt.Sprintf(", %s each", phrase.Bytes(size))
 	}
 	return text

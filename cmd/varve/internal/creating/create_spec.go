@@ -16,7 +16,6 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/chunking"
 	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
-	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
@@ -26,6 +25,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/nonfinite"
 	"varve.dev/zarr/internal/npy"
 	"varve.dev/zarr/internal/own"
@@ -37,7 +37,7 @@ import (
 // them from the file, and also opens the values of the file.
 func (c *creation) begin(cmd *cobra.Command, location string) (*zarr.Spec, *input.Values, error) {
 	if c.from != "" {
-		name := string(format.NPY)
+		name := string(export.NPY)
 		if node.IsVirtual(c.from) {
 			name = "" // what is there decides
 		} else if node.IsInManifest(cmd.Context(), c.from) {
@@ -82,12 +82,12 @@ func notNPY(file string, err error) error {
 	if strings.HasSuffix(err.Error(), ")") { // it says what the file is
 		return fmt.Errorf("%w; %s", err, takes)
 	}
-	switch ext := strings.TrimPrefix(strings.ToLower(filepath.Ext(file)), "."); format.Format(ext) {
-	case format.NPY, "":
+	switch ext := strings.TrimPrefix(strings.ToLower(filepath.Ext(file)), "."); export.Format(ext) {
+	case export.NPY, "":
 		return fmt.Errorf("%w; %s", err, takes) // it may be a damaged one
-	case format.JSON:
+	case export.JSON:
 		return failure.BadArgument("%s is no .npy file; %s; create the array with --shape and --dtype, then varve write NODE %s", file, takes, phrase.Word(file))
-	case format.CSV:
+	case export.CSV:
 		return failure.BadArgument("%s is no .npy file; %s; %s", file, takes, input.NPYOfCSV(file))
 	}
 	return failure.BadArgument("%s is no .npy file; %s; other values: create the array with --shape and --dtype, then varve write NODE %s --format json (or raw)",

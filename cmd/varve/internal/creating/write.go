@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/input"
@@ -24,6 +23,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/selection"
 )
@@ -46,7 +46,7 @@ Values from a pipe are buffered until the last one has arrived.`,
 		ValidArgsFunction: node.Complete,
 	}
 	sel := source.SelectionFlag(c)
-	name := format.Flag(c, format.Raw, format.NPY, format.JSON)
+	name := format.Flag(c, export.Raw, export.NPY, export.JSON)
 	value := c.Flags().String("value", "", "one `VALUE` for every selected element, spelled like fill values in metadata: 1.5, NaN, 2024-05-05; for bytes a word, 0x6162, or base64 in double quotes")
 	yes := c.Flags().Bool("yes", false, "do not ask before --value without --select replaces all stored values")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -77,7 +77,7 @@ func fill(cmd *cobra.Command, location, sel, value string, agreedTo bool) error 
 	if err != nil {
 		return err
 	}
-	e := element.Values{Type: to.Type()}
+	e := export.Values{Type: to.Type()}
 	elem, err := input.ParseGiven(e.Type, value)
 	if err != nil {
 		return failure.BadArgument("--value %s: %w%s", value, err, countedIn(a, err))
@@ -207,9 +207,9 @@ func pour(cmd *cobra.Command, v *input.Values, to *zarr.View) error {
 	if err := v.Fits(to.Shape()); err != nil {
 		return err
 	}
-	a, e := to.Array(), element.Values{Type: to.Type()}
-	size := element.Width(e.Type)
-	slabs, err := a.Slabs(to.Selection(), source.SlabToWrite(session.LimitOf(cmd), a, to.Selection(), e.Type))
+	a, e := to.Array(), export.Values{Type: to.Type()}
+	size := export.Width(e.Type)
+	slabs, err := a.Slabs(to.Selection(), export.SlabToWrite(session.LimitOf(cmd), a, to.Selection(), e.Type))
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/consolidated"
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -21,6 +20,7 @@ import (
 	"varve.dev/zarr/internal/archive"
 	"varve.dev/zarr/internal/codecs/sharding"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -117,7 +117,7 @@ func (d *Document) understandShards(how zarr.Experimental) {
 func (d *Document) chain(unaligned bool) (*coding.Chain, error) {
 	env := codec.Environment{Unaligned: unaligned}
 	// Nothing is decoded with this chain, so any fill value will do.
-	c, err := coding.NewChain(&env, d.Codecs, codec.Spec{Type: d.dtype, Fill: make([]byte, element.Width(d.dtype)), Rank: len(d.Shape)})
+	c, err := coding.NewChain(&env, d.Codecs, codec.Spec{Type: d.dtype, Fill: make([]byte, export.Width(d.dtype)), Rank: len(d.Shape)})
 	if err == nil && d.Grid != nil {
 		err = c.CheckGrid(d.Grid)
 	}

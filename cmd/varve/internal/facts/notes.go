@@ -11,12 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/cf"
+	"varve.dev/zarr/internal/export"
 )
 
 // shownMissing bounds the missing values of an attribute that are parsed. A list may have
@@ -66,7 +66,7 @@ func NoteMissing(cmd *cobra.Command, location string, a *zarr.Array) {
 	reason, wanted := cf.Refused(a.Metadata())
 	fill := ""
 	if filled, err := cf.MasksFill(cmd.Context(), a); err == nil && cf.Ignored(a, filled) {
-		fill = valueText(a.Type(), element.Fill(a))
+		fill = valueText(a.Type(), export.Fill(a))
 	}
 	switch {
 	case fill != "":

@@ -85,6 +85,11 @@ var remedies = strings.NewReplacer(
 	remedy.PrivateRedirects, "--private-redirects",
 	remedy.RequireChunks, "--missing-chunks fill",
 	remedy.Stall, "--http-timeout",
+	remedy.AsJSON, "--format json",
+	remedy.AsRaw, "--format raw",
+	remedy.Decode, "--decode",
+	remedy.Header, "--header",
+	remedy.SelectPart, "select a part (--select)",
 	" (Options.PartSize)", "", // of package s3
 )
 

@@ -17,7 +17,7 @@ import (
 )
 
 // goName matches names that mean nothing to users of the command.
-var goName = regexp.MustCompile(`\b(\w*Options|Limits|Experimental|Addition|Group|Array|Collector|Join|rechunk|convert|check|transfer|virtual|filter|grid|zarr)\.[A-Z]\w*`)
+var goName = regexp.MustCompile(`\b(\w*Options|Limits|Experimental|Addition|Group|Array|Collector|Join|rechunk|convert|export|check|transfer|virtual|filter|grid|zarr)\.[A-Z]\w*`)
 
 // TestRemedies checks all strings in the source. Those that name a Go field or function
 // must be reworded for users of the command.

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
+	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/selection"
@@ -37,7 +38,7 @@ type excerpt struct {
 }
 
 // NewExcerpt reads the shown part of a selection.
-func NewExcerpt(ctx context.Context, s *source.Source) (*excerpt, error) {
+func NewExcerpt(ctx context.Context, s *export.Source) (*excerpt, error) {
 	// s.Shape lacks the axes at which a single index is selected.
 	full := (*subset.Elements)(s.Selection).FullShape()
 	n := s.Selection.Len()
@@ -54,7 +55,7 @@ func NewExcerpt(ctx context.Context, s *source.Source) (*excerpt, error) {
 	if err := settleEnds(ctx, s, full, shown); err != nil {
 		return nil, err
 	}
-	text := s.Text(ctx)
+	text := source.Text(ctx, s)
 	r := &ends{s.Reader(), full, shown, func(place int64, elem []byte) { e.texts[place] = text(elem) }}
 	if err := r.readAll(ctx); err != nil {
 		return nil, err
@@ -66,7 +67,7 @@ func NewExcerpt(ctx context.Context, s *source.Source) (*excerpt, error) {
 }
 
 // settleEnds is settle for the shown part of a selection.
-func settleEnds(ctx context.Context, s *source.Source, full, shown []int64) error {
+func settleEnds(ctx context.Context, s *export.Source, full, shown []int64) error {
 	if s.Decoding == nil || !s.Decoding.MayOverflow() {
 		return nil
 	}
@@ -92,7 +93,7 @@ func shownShape(shape []int64, n int64) []int64 {
 
 // ends reads the ends of every axis of a selection.
 type ends struct {
-	*source.Reader
+	*export.Reader
 	full, shown []int64 // shapes of the selection and of the ends, with every axis of the array
 	store       func(place int64, elem []byte)
 }
@@ -169,7 +170,7 @@ func (r *ends) readHalves(ctx context.Context, from, to grid.Box, cause error) e
 		}
 		return nil
 	}
-	return source.TooLong(cause)
+	return export.TooLong(cause)
 }
 
 // lineWidth bounds the characters of a line with more than one value.

@@ -31,6 +31,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/usage"
+	"varve.dev/zarr/internal/export"
 )
 
 // NewAppend returns the command append.
@@ -52,7 +53,7 @@ one after another. With NAME=FILE either all arrays grow or none does.`,
 	}
 	axis := new(string)
 	flagtext.Var(c.Flags(), axis, "axis", "0", "the `AXIS` that grows: a number, -1 for the last, or the name of a dimension", flagtext.Syntax(argument.ParseAxis))
-	name := format.Flag(c, format.Raw, format.NPY, format.JSON)
+	name := format.Flag(c, export.Raw, export.NPY, export.JSON)
 	change := growth.Flags(c)
 	byFlags(c, change)
 	c.RunE = func(cmd *cobra.Command, args []string) error {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/format"
@@ -24,6 +23,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
+	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/rechunk"
 )
 
@@ -127,7 +127,7 @@ func (g *appending) addBy(cmd *cobra.Command, source string, more *growth.Gain) 
 
 // placing returns where the planes of a source belong, by the coordinate of the array,
 // with the present labels and the new ones.
-func (g *appending) placing(cmd *cobra.Command, source string, more *growth.Gain) (p growth.Placing, have *growth.Labels, e element.Values, err error) {
+func (g *appending) placing(cmd *cobra.Command, source string, more *growth.Gain) (p growth.Placing, have *growth.Labels, e export.Values, err error) {
 	ctx, by, c := cmd.Context(), g.change.By, g.array
 	beside := node.Beside(g.location, by)
 	own := beside == node.Clean(g.location)
@@ -282,7 +282,7 @@ func checkSource(cmd *cobra.Command, source, formatName string, a *zarr.Array, a
 			return -1, err
 		}
 		// Reading a pipe here would take its bytes from the append.
-		if info, err := os.Stat(source); err != nil || f == format.JSON || !info.Mode().IsRegular() {
+		if info, err := os.Stat(source); err != nil || f == export.JSON || !info.Mode().IsRegular() {
 			return -1, err
 		}
 	}
@@ -303,7 +303,7 @@ func checkSource(cmd *cobra.Command, source, formatName string, a *zarr.Array, a
 	if err := growth.Continues(v, shape, axis); err != nil || v.Total < 0 || growth.HasEmptyPlanes(shape, axis) {
 		return -1, err
 	}
-	return growth.WholePlanes(v, shape, axis, v.Total/element.Width(v.Type))
+	return growth.WholePlanes(v, shape, axis, v.Total/export.Width(v.Type))
 }
 
 // checkRounds returns an error if a file of any round cannot be appended, before the

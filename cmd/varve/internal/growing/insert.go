@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/rechunking"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/rechunk"
 )
 
@@ -56,7 +57,7 @@ have the dimension must be named, unless --alone is given. A name may be repeate
 	f := c.Flags()
 	flagtext.Var(f, &i.place, "at", "", "insert before element `I`; 0 prepends", flagtext.Syntax(parsePlace))
 	f.StringVar(&i.grow, "grow", "", "how each file is cut into chunks: a `POLICY` as of varve append, such as fixed:30")
-	i.format = format.Flag(c, format.Raw, format.NPY, format.JSON)
+	i.format = format.Flag(c, export.Raw, export.NPY, export.JSON)
 	c.RunE = func(cmd *cobra.Command, args []string) error { return i.run(cmd, args[0], args[1:]) }
 	return c
 }

@@ -12,7 +12,6 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/chunking"
 	"varve.dev/zarr/cmd/varve/internal/dimensions"
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/growth"
@@ -27,6 +26,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/export"
 )
 
 // NewResize returns the command resize.
@@ -149,7 +149,7 @@ func noteNew(cmd *cobra.Command, location string, before []int64, a *zarr.Array)
 	if more == 0 || err != nil || d == nil || len(d.Missing()) == 0 {
 		return // the array has no missing values
 	}
-	if fill := element.Fill(a); d.HasValue(fill) {
+	if fill := export.Fill(a); d.HasValue(fill) {
 		session.Remark(cmd, location, fmt.Sprintf("%s %s the fill value %s%s, not missing", phrase.Plural(more, "new element"), phrase.AreOrIs(more),
 			a.Type().AppendText(nil, fill), meaningOfElement(d, a, fill)))
 	}

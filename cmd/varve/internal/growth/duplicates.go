@@ -10,14 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
+	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
 )
@@ -167,7 +166,7 @@ func (t Target) cells(first, n int64) grid.Box {
 // inspectBox compares the elements in a box, which lies in one chunk.
 func (t Target) inspectBox(ctx context.Context, box grid.Box, plane int64, states []state) error {
 	n, _ := box.Len()
-	old := element.Values{Type: t.Array.Type()}
+	old := export.Values{Type: t.Array.Type()}
 	old.Grow(int(n))
 	if err := old.Read(ctx, t.Array, selection.BoxOf(box)); err != nil {
 		return err
@@ -178,7 +177,7 @@ func (t Target) inspectBox(ctx context.Context, box grid.Box, plane int64, state
 	if err != nil {
 		return err
 	}
-	fill := element.Fill(t.Array)
+	fill := export.Fill(t.Array)
 	// In C order the elements of a plane are rows runs of this many elements, one run in
 	// each combination of indices along the axes before t.Axis.
 	rows, run := int64(1), int64(1)
@@ -205,7 +204,7 @@ func (t Target) inspectBox(ctx context.Context, box grid.Box, plane int64, state
 }
 
 // equal reports whether n elements from one on are equal.
-func equal(a, b element.Values, at, n int) bool {
+func equal(a, b export.Values, at, n int) bool {
 	if a.Type.Variable() {
 		return slices.EqualFunc(a.Words[at:at+n], b.Words[at:at+n], bytes.Equal)
 	}
@@ -214,7 +213,7 @@ func equal(a, b element.Values, at, n int) bool {
 }
 
 // filled reports whether n elements from one on are the fill value.
-func filled(a element.Values, at, n int, fill []byte) bool {
+func filled(a export.Values, at, n int, fill []byte) bool {
 	if a.Type.Variable() {
 		return !slices.ContainsFunc(a.Words[at:at+n], func(w []byte) bool { return !bytes.Equal(w, fill) })
 	}
@@ -230,7 +229,7 @@ func (t Target) write(cmd *cobra.Command, there []PlanePlace) error {
 		if err != nil {
 			return err
 		}
-		slabs, err := t.Array.Slabs(all, source.SlabToWrite(session.LimitOf(cmd), t.Array, all, t.Array.Type()))
+		slabs, err := t.Array.Slabs(all, export.SlabToWrite(session.LimitOf(cmd), t.Array, all, t.Array.Type()))
 		if err != nil {
 			return err
 		}
@@ -257,7 +256,7 @@ func (t Target) write(cmd *cobra.Command, there []PlanePlace) error {
 }
 
 // read returns elements in a box of the new planes of an array with the given shape.
-func (g *Gain) read(ctx context.Context, shape []int64, axis int, box grid.Box) (e element.Values, err error) {
+func (g *Gain) read(ctx context.Context, shape []int64, axis int, box grid.Box) (e export.Values, err error) {
 	e.Type = g.values.Type
 	n, _ := box.Len()
 	e.Grow(int(n))
@@ -280,17 +279,17 @@ func (g *Gain) read(ctx context.Context, shape []int64, axis int, box grid.Box) 
 }
 
 // All returns all elements of a coordinate.
-func (g *Gain) All(ctx context.Context) (element.Values, error) {
+func (g *Gain) All(ctx context.Context) (export.Values, error) {
 	e, err := g.read(ctx, []int64{g.Planes}, 0, grid.BoxOf([]int64{g.Planes}))
 	if a := g.values.Array(); a != nil && a.Type() == e.Type {
-		e.Fill = element.Fill(a)
+		e.Fill = export.Fill(a)
 	}
 	return e, err
 }
 
 // LabelsFor returns the values of a coordinate along an axis of the new planes: those of
 // the array that they come from. here is the coordinate of the place that they go to.
-func (g *Gain) LabelsFor(ctx context.Context, name string, here *zarr.Array) (e element.Values, err error) {
+func (g *Gain) LabelsFor(ctx context.Context, name string, here *zarr.Array) (e export.Values, err error) {
 	v := g.values
 	if v.Array() == nil {
 		return e, failure.BadArgument("--by %s: %s has no coordinate: give an array with one, or append to the group, with %s=FILE", name, v.Name, name)

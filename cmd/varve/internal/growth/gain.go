@@ -9,13 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
 )
@@ -24,7 +24,7 @@ import (
 // the append; elements that differ in length are in memory.
 type Gain struct {
 	values *input.Values // open until the append is done
-	words  element.Values
+	words  export.Values
 	source *zarr.Source // nil for elements in memory
 	Planes int64
 	Length int64 // bytes
@@ -85,7 +85,7 @@ func (g *Gain) measure(shape []int64, axis int, alone bool) error {
 		g.Length = g.words.Bytes()
 		return err
 	}
-	g.Length = n * element.Width(v.Type)
+	g.Length = n * export.Width(v.Type)
 	g.source, err = v.Source(shape, axis, g.Planes)
 	return err
 }
@@ -173,7 +173,7 @@ func WholePlanes(v *input.Values, shape []int64, axis int, n int64) (int64, erro
 	case v.Type.Variable():
 		return 0, failure.OnAxis(axis, "%s has %s, but a plane has %s", v.Name, phrase.Plural(n, "value"), phrase.Plural(plane, "value"))
 	}
-	size := element.Width(v.Type)
+	size := export.Width(v.Type)
 	return 0, failure.OnAxis(axis, "%s has %s, which is not a whole number of planes of %s (shape %v without axis %d, type %s)%s",
 		v.Name, phrase.Plural(n*size, "byte"), phrase.Plural(plane*size, "byte"), shape, axis, v.Type, v.Reading())
 }

@@ -18,13 +18,14 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/cf"
+	"varve.dev/zarr/internal/export"
 )
 
 // Labels are the values of a coordinate, by which new planes are found among those that
 // an array has.
 type Labels struct {
 	name     string
-	values   element.Values
+	values   export.Values
 	hasValue func(elem []byte) bool
 	subtract func(a, b []byte) float64 // nil for labels without order, such as text
 	text     func(elem []byte) string
@@ -61,9 +62,9 @@ func ReadLabels(ctx context.Context, c *zarr.Array, name string) (*Labels, error
 // newLabels returns how the labels of a coordinate are compared, without any.
 func newLabels(ctx context.Context, c *zarr.Array, name string) (*Labels, error) {
 	t := c.Type()
-	l := &Labels{name: name, values: element.Values{Type: t}, fill: element.Fill(c), text: element.Text(t), hasValue: func([]byte) bool { return true }}
+	l := &Labels{name: name, values: export.Values{Type: t}, fill: export.Fill(c), text: element.Text(t), hasValue: func([]byte) bool { return true }}
 	switch k := t.Kind(); {
-	case element.IsNumeric(t):
+	case export.IsNumeric(t):
 		p, err := cf.PackingOf(ctx, c)
 		if err != nil {
 			return nil, err
@@ -218,7 +219,7 @@ type Placing struct {
 
 // Place finds the cells of planes with new labels. Those that come after the last cell
 // are appended. direction is that of the labels if the present ones have none.
-func (l *Labels) Place(more element.Values, source string, direction float64) (p Placing, err error) {
+func (l *Labels) Place(more export.Values, source string, direction float64) (p Placing, err error) {
 	order := make([]int64, more.Len())
 	taken := map[string]bool{}
 	for j := range order {
@@ -288,7 +289,7 @@ func (l *Labels) unplaced(elem []byte) error {
 
 // isUnwritten reports whether an element of the coordinate of an array was probably never
 // written: it is the fill value. Zero may also be the label that belongs there.
-func (l *Labels) isUnwritten(more element.Values, j int64, direction float64) bool {
+func (l *Labels) isUnwritten(more export.Values, j int64, direction float64) bool {
 	elem := more.At(int(j))
 	if more.Fill == nil || !bytes.Equal(elem, more.Fill) {
 		return false
@@ -314,7 +315,7 @@ func (l *Labels) before(elem []byte, direction float64) int64 {
 // directionWith returns the direction in which new labels continue, which is the given
 // one if the present labels have none. The first ones define it: they rise, unless they
 // fall all the way.
-func (l *Labels) directionWith(more element.Values, given float64) float64 {
+func (l *Labels) directionWith(more export.Values, given float64) float64 {
 	switch {
 	case l.subtract == nil || len(l.written) > 1:
 		return l.direction
@@ -339,7 +340,7 @@ type Waiting struct {
 	policy    On
 	direction float64 // of the labels
 
-	labels element.Values
+	labels export.Values
 	planes []waiting
 	index  map[string]int // index in planes by label
 	open   []*Gain
@@ -362,14 +363,14 @@ func NewWaiting(by string, on On) *Waiting {
 func (w *Waiting) Len() int { return len(w.planes) }
 
 // Labels returns the labels of the planes.
-func (w *Waiting) Labels() element.Values { return w.labels }
+func (w *Waiting) Labels() export.Values { return w.labels }
 
 // Direction returns the direction of the labels.
 func (w *Waiting) Direction() float64 { return w.direction }
 
 // Place finds the cells of the planes of a source with new labels. It is an error that a
 // plane waits already, if that is how duplicates are treated.
-func (w *Waiting) Place(l *Labels, more element.Values, source string) (Placing, error) {
+func (w *Waiting) Place(l *Labels, more export.Values, source string) (Placing, error) {
 	p, err := l.Place(more, source, w.direction)
 	if err != nil || w.policy != Refuse {
 		return p, err
@@ -385,7 +386,7 @@ func (w *Waiting) Place(l *Labels, more element.Values, source string) (Placing,
 
 // Add adds the late planes of a source, which has one gain for each array. They stay open
 // until Close. It returns how many were there already.
-func (w *Waiting) Add(l *Labels, p Placing, more element.Values, source string, gains []*Gain) (c Counts) {
+func (w *Waiting) Add(l *Labels, p Placing, more export.Values, source string, gains []*Gain) (c Counts) {
 	if len(p.Late) == 0 {
 		return c
 	}

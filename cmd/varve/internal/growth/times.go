@@ -15,7 +15,6 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf/calendar"
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/node"
@@ -24,6 +23,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/cf"
+	"varve.dev/zarr/internal/export"
 )
 
 // Times are the flags for the times of the elements along an axis.
@@ -185,7 +185,7 @@ func readCoordinate(ctx context.Context, location string, opt *zarr.Options) (*c
 	}
 	s, err := source.New(ctx, a, "", false)
 	if err == nil {
-		err = s.Blocks(ctx, func(e element.Values) error { return c.add(e.Data) })
+		err = s.Blocks(ctx, func(e export.Values) error { return c.add(e.Data) })
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--time: %w", err)
@@ -202,7 +202,7 @@ func newCoordinate(ctx context.Context, location string, a *zarr.Array) (*coordi
 	switch {
 	case a.Rank() != 1:
 		return nil, failure.BadArgument("--time %s: a coordinate must have one axis, but it has shape %v", location, a.Shape())
-	case !element.IsNumeric(a.Type()):
+	case !export.IsNumeric(a.Type()):
 		return nil, failure.BadArgument("--time %s: elements of type %s are not times", location, a.Type())
 	case a.Shape()[0] > cf.MaxCoordinate:
 		return nil, fmt.Errorf("%w: --time %s has %s elements; at most %s are read", zarr.ErrLimit, location, phrase.Count(a.Shape()[0]), phrase.Count(cf.MaxCoordinate))

@@ -12,11 +12,11 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/cf"
+	"varve.dev/zarr/internal/export"
 )
 
 // convertNode returns how the elements of another array, which are of type from, become
@@ -30,9 +30,9 @@ func convertNode(ctx context.Context, location string, a, into *zarr.Array, from
 		}
 		return fmt.Sprintf("; export them first (varve export %s -o FILE.json), and give that file", phrase.Word(location))
 	}
-	export := fmt.Sprintf("export them first (varve export %s -o FILE.npy)", phrase.Word(location))
-	if into == nil || !element.IsNumeric(from) || !element.IsNumeric(t) {
-		return astype(t, export)
+	first := fmt.Sprintf("export them first (varve export %s -o FILE.npy)", phrase.Word(location))
+	if into == nil || !export.IsNumeric(from) || !export.IsNumeric(t) {
+		return astype(t, first)
 	}
 	p, packingErr := cf.PackingOf(ctx, a)
 	q, intoPackingErr := cf.PackingOf(ctx, into)
@@ -43,14 +43,14 @@ func convertNode(ctx context.Context, location string, a, into *zarr.Array, from
 	}
 	differences := unitsDiffer(units, intoUnits)
 	if len(differences) == 0 && samePacking(p, q) {
-		return encoding{into: into, from: from, raw: true}.text(export)
+		return encoding{into: into, from: from, raw: true}.text(first)
 	}
 	decoded, err := source.New(ctx, a, "", true)
 	if err != nil {
 		return ""
 	}
 	e := encoding{into: into, packing: q, from: decoded.Type, missing: p.IsMasked()}
-	if _, ok := units.Times(); len(differences) > 0 && !ok && element.IsNumeric(e.from) {
+	if _, ok := units.Times(); len(differences) > 0 && !ok && export.IsNumeric(e.from) {
 		e.steps = append(e.steps, "change their units: "+strings.Join(differences, "; "))
 	}
 	return e.text(fmt.Sprintf("export their values first (varve export %s --decode -o FILE.npy)", phrase.Word(location)))

@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -23,6 +22,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
+	"varve.dev/zarr/internal/export"
 )
 
 // encodingAttributes are the attributes that give the numbers of an array their meaning.
@@ -36,7 +36,7 @@ func (v *Values) CheckEncoding(ctx context.Context, a *zarr.Array) error {
 		return nil
 	}
 	find := v.faults
-	if !element.IsNumeric(v.Type) {
+	if !export.IsNumeric(v.Type) {
 		find = v.fillsOfOthers
 	}
 	faults, err := find(ctx, a)
@@ -134,7 +134,7 @@ func hasMissing(p *cf.Packing) bool {
 // NoteEncoding prints a note if the numbers of an array lose their units, or if numbers
 // without attributes are stored as packed ones.
 func (v *Values) NoteEncoding(cmd *cobra.Command, a *zarr.Array) {
-	if v.array == nil || v.Type != a.Type() || !element.IsNumeric(v.Type) {
+	if v.array == nil || v.Type != a.Type() || !export.IsNumeric(v.Type) {
 		return
 	}
 	if units := source.Attribute(v.array, "units"); units != "" {
@@ -323,7 +323,7 @@ func (v *Values) search(ctx context.Context, found func(elem []byte) bool) error
 	if err != nil {
 		return err
 	}
-	err = s.Blocks(ctx, func(e element.Values) error {
+	err = s.Blocks(ctx, func(e export.Values) error {
 		for i := range e.Len() {
 			if found(e.At(i)) {
 				return errFound

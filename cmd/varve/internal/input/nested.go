@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -39,7 +39,7 @@ func (v *Values) openJSON() error {
 		return failure.BadArgument("%s: %w", v.Name, err)
 	}
 	v.Shape = nestedShape(doc, v.Type)
-	e := element.Values{Type: v.Type}
+	e := export.Values{Type: v.Type}
 	if err := appendNested(&e, doc, v.Shape); err != nil {
 		return failure.BadArgument("%s: %w", v.Name, err)
 	}
@@ -104,7 +104,7 @@ func (e *elementError) Error() string {
 }
 
 // appendNested appends the elements of nested lists of the given shape.
-func appendNested(e *element.Values, doc strictjson.Value, shape []int64) error {
+func appendNested(e *export.Values, doc strictjson.Value, shape []int64) error {
 	if len(shape) == 0 {
 		elem, err := parseValue(e.Type, doc)
 		switch {

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/strictjson"
 )
 
@@ -33,7 +33,7 @@ func TestNestedRoundTrip(t *testing.T) {
 		if got := nestedShape(doc, typ); fmt.Sprint(got) != fmt.Sprint(shape) {
 			t.Fatalf("%s: shape %v, want %v", text, got, shape)
 		}
-		got := element.Values{Type: typ}
+		got := export.Values{Type: typ}
 		err = appendNested(&got, doc, shape)
 		if again := nestedText(typ, shape, &got.Data); err != nil || again != text {
 			t.Fatalf("%s became %s: %v", text, again, err)

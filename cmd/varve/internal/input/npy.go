@@ -10,12 +10,11 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
-	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/byteorder"
+	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/npy"
 	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/internal/quantity"
@@ -99,19 +98,19 @@ func sameBytes(a, b dtype.Type) bool {
 }
 
 // asWords returns elements of fixed length as elements of a type of variable length.
-func asWords(t dtype.Type, e element.Values) element.Values {
+func asWords(t dtype.Type, e export.Values) export.Values {
 	words := make([][]byte, e.Len())
 	for i := range words {
 		words[i] = packed.AppendWord(e.Type, nil, e.At(i))
 	}
-	return element.Values{Type: t, Words: words}
+	return export.Values{Type: t, Words: words}
 }
 
 // convertFile returns how NumPy converts values of another type for the array. astype
 // alone would truncate scaled values, count times in other units, and turn NaN into some
 // number.
 func (v *Values) convertFile(from dtype.Type) string {
-	if v.target == nil || !element.IsNumeric(v.target.Type()) {
+	if v.target == nil || !export.IsNumeric(v.target.Type()) {
 		return astype(v.Type, "")
 	}
 	q, err := v.packing()
@@ -159,7 +158,7 @@ func (v *Values) openRaw(named bool) (err error) {
 		return v.OpenNPY()
 	}
 	v.isSwapped = !byteorder.Little()
-	return format.CheckOneLength(v.Type, format.Raw)
+	return export.CheckOneLength(v.Type, export.Raw)
 }
 
 // Reading says how raw data was read, if another --format may be meant, or returns "".

@@ -11,13 +11,13 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf/calendar"
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/export"
 )
 
 // recoding makes elements of an array those of another one that mean the same: times that
@@ -51,7 +51,7 @@ func recodingFor(ctx context.Context, name string, from, to *zarr.Array) (*recod
 	if to != nil && to.Type() == dtype.Bool && areTruths(from) {
 		return &recoding{name, from.Type(), dtype.Bool, truths(from.Type())}, nil
 	}
-	if to == nil || !element.IsNumeric(from.Type()) || !element.IsNumeric(to.Type()) {
+	if to == nil || !export.IsNumeric(from.Type()) || !export.IsNumeric(to.Type()) {
 		return nil, nil
 	}
 	there, err := cf.UnitsIn(ctx, from)
@@ -90,7 +90,7 @@ func recodingFor(ctx context.Context, name string, from, to *zarr.Array) (*recod
 
 // ReadAs returns all elements of an array in the type and, if they are times, in the
 // units of another one. If their numbers mean something else, it returns an error.
-func ReadAs(ctx context.Context, name string, from, to *zarr.Array) (e element.Values, err error) {
+func ReadAs(ctx context.Context, name string, from, to *zarr.Array) (e export.Values, err error) {
 	r, err := recodingFor(ctx, name, from, to)
 	if err == nil && r == nil {
 		if from.Type() != to.Type() {
@@ -107,7 +107,7 @@ func ReadAs(ctx context.Context, name string, from, to *zarr.Array) (e element.V
 	if err := e.Read(ctx, from, nil); err != nil || r == nil {
 		return e, err
 	}
-	more := element.Values{Type: r.dst}
+	more := export.Values{Type: r.dst}
 	more.Grow(int(n))
 	return more, r.recode(more.Data, e.Data, func(i int64) []int64 { return indexAt(from.Shape(), i) })
 }

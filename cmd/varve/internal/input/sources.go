@@ -19,13 +19,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"varve.dev/zarr"
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/packed"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/virtual"
@@ -128,7 +128,7 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type, into *zar
 	case !t.IsZero() && src.Type != t && r == nil:
 		err = failure.BadArgument("%s has elements of type %s, the array %s%s", location, typeText(src.Type), typeText(t),
 			convertNode(cmd.Context(), location, a, into, src.Type, t))
-	case src.Bytes == source.TooMany:
+	case src.Bytes == export.TooMany:
 		err = fmt.Errorf("%w: the bytes of %s", zarr.ErrOverflow, location)
 	default:
 		err = readable(cmd.Context(), a, location)
@@ -138,8 +138,8 @@ func openNodeValues(cmd *cobra.Command, location string, t dtype.Type, into *zar
 	}
 	v = &Values{Type: src.Type, Shape: src.Shape, Total: src.Bytes, Whole: true, Name: location}
 	if src.Type.Variable() { // text is held in memory as a whole, as for files
-		all := element.Values{Type: src.Type}
-		err := src.Blocks(cmd.Context(), func(e element.Values) error {
+		all := export.Values{Type: src.Type}
+		err := src.Blocks(cmd.Context(), func(e export.Values) error {
 			for _, w := range e.Words { // a block reuses the memory of the one before
 				all.Words = append(all.Words, bytes.Clone(w))
 			}
@@ -205,7 +205,7 @@ const nodeSlab = 32 << 20
 
 // nodeReader reads the elements of an array as bytes, in C order and host byte order.
 type nodeReader struct {
-	*source.Reader
+	*export.Reader
 	cmd      *cobra.Command
 	nextSlab func() (selection.Selection, bool)
 	unread   []byte // unread bytes of the last slab

@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/console"
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
@@ -27,6 +26,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -85,7 +85,7 @@ func Open(cmd *cobra.Command, file, formatName string, t dtype.Type, a *zarr.Arr
 		return nil, err
 	}
 	// Someone may have forgotten FILE, and the command would wait for ever.
-	if (file == "" || file == "-") && f != format.JSON && console.IsTerminal(cmd.InOrStdin()) {
+	if (file == "" || file == "-") && f != export.JSON && console.IsTerminal(cmd.InOrStdin()) {
 		return nil, failure.BadUsage("%s cannot be typed at a terminal: name a FILE, send the values through a pipe, or give --format json", f)
 	}
 	v := &Values{Type: t, target: a, packing: func() (*cf.Packing, error) { return cf.PackingOf(cmd.Context(), a) }, Total: -1, Name: "standard input", Reader: localfile.Patient(cmd.Context(), cmd.InOrStdin())}
@@ -102,12 +102,12 @@ func Open(cmd *cobra.Command, file, formatName string, t dtype.Type, a *zarr.Arr
 		}
 	}
 	switch f {
-	case format.Raw:
+	case export.Raw:
 		v.isAssumedRaw = formatName == ""
 		err = v.openRaw(!v.isAssumedRaw)
-	case format.NPY:
+	case export.NPY:
 		err = v.OpenNPY()
-	case format.JSON:
+	case export.JSON:
 		err = v.openJSON()
 	default:
 		err = failure.BadUsage("%s: values cannot be read from %s, only from raw, npy and json; %s", v.Name, f, NPYOfCSV(v.Name))
@@ -130,9 +130,9 @@ func (v *Values) unread() (int64, bool) {
 }
 
 // provide replaces the reader by elements in memory.
-func (v *Values) provide(e element.Values) {
+func (v *Values) provide(e export.Values) {
 	v.Reader, v.isSwapped, v.consumed, v.Whole = bytes.NewReader(e.Data), false, 0, true
-	v.Type, v.words, v.Total = e.Type, e.Words, int64(e.Len())*element.Width(e.Type)
+	v.Type, v.words, v.Total = e.Type, e.Words, int64(e.Len())*export.Width(e.Type)
 }
 
 // Secure spools values that come from the array they are written to. Otherwise later
@@ -239,7 +239,7 @@ func (v *Values) lackText() string {
 }
 
 // read fills e with the next elements in host byte order.
-func (v *Values) read(e *element.Values) error {
+func (v *Values) read(e *export.Values) error {
 	if v.Type.Variable() {
 		n := copy(e.Words, v.words)
 		v.words = v.words[n:]
@@ -261,7 +261,7 @@ func (v *Values) arrange(block []byte) {
 }
 
 // Fill fills e as next does. If last is true, no more data may follow.
-func (v *Values) Fill(e *element.Values, last bool) error {
+func (v *Values) Fill(e *export.Values, last bool) error {
 	err := v.read(e)
 	if err == nil && last {
 		err = v.End()
@@ -284,9 +284,9 @@ func (v *Values) End() error {
 
 // All returns all remaining elements. It allocates memory only for bytes that exist, and
 // once: it spools a stream of unknown length first.
-func (v *Values) All() (e element.Values, err error) {
+func (v *Values) All() (e export.Values, err error) {
 	if v.Type.Variable() {
-		return element.Values{Type: v.Type, Words: v.words}, nil
+		return export.Values{Type: v.Type, Words: v.words}, nil
 	}
 	data, err := v.readRest()
 	v.consumed += int64(len(data))
@@ -301,7 +301,7 @@ func (v *Values) All() (e element.Values, err error) {
 		return e, failure.BadArgument("%s has %s, which is not a whole number of elements of type %s%s", v.Name, quantity.Count(len(data), "bytes"), v.Type, v.Reading())
 	}
 	v.arrange(data)
-	return element.Values{Type: v.Type, Data: data}, nil
+	return export.Values{Type: v.Type, Data: data}, nil
 }
 
 // toEnd returns the number of remaining bytes of a file or of memory, or an error for a
@@ -347,12 +347,12 @@ func (v *Values) readRest() ([]byte, error) {
 func (v *Values) Fits(shape []int64) error {
 	want, ok := checked.Product(shape...)
 	if ok {
-		want, ok = checked.Mul(want, element.Width(v.Type))
+		want, ok = checked.Mul(want, export.Width(v.Type))
 	}
 	if !ok {
 		return zarr.ErrOverflow
 	}
-	if size := element.Width(v.Type); v.Total >= 0 && v.Total != want {
+	if size := export.Width(v.Type); v.Total >= 0 && v.Total != want {
 		err := failure.BadArgument("%s has %s (%s), shape %v of type %s takes %s (%s)%s",
 			v.Name, phrase.Plural(v.Total/size, "value"), quantity.Count(v.Total, "bytes"), shape, v.Type, phrase.Count(want/size), quantity.Count(want, "bytes"), v.Reading())
 		if v.Type.Variable() {

@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/cmd/varve/internal/usage"
+	"varve.dev/zarr/internal/export"
 )
 
 // NewCat returns the command cat.
@@ -43,7 +44,7 @@ func show(cmd *cobra.Command, location, sel string, decoded bool) error {
 	}
 	defer a.Close()
 	if session.WantsJSON(cmd) {
-		if err := format.CheckLimit(src, session.LimitOf(cmd), format.JSON); err != nil {
+		if err := format.CheckLimit(src, session.LimitOf(cmd), export.JSON); err != nil {
 			return err
 		}
 		// The data type precedes the values in the document. So find out now whether
@@ -64,13 +65,13 @@ func show(cmd *cobra.Command, location, sel string, decoded bool) error {
 }
 
 // showJSON writes one document with all values of the selection.
-func showJSON(cmd *cobra.Command, location string, src *source.Source, w *bufio.Writer) error {
+func showJSON(cmd *cobra.Command, location string, src *export.Source, w *bufio.Writer) error {
 	shape := output.Text(src.Shape)
 	_, err := fmt.Fprintf(w, `{"path": %s, "shape": %s, "data_type": %s, "values": `, output.Text(location), shape, output.Text(src.Type.String()))
 	if err != nil {
 		return err
 	}
-	if err := format.WriteLists(cmd, src, w); err != nil {
+	if err := export.WriteLists(cmd.Context(), src, w); err != nil {
 		return err
 	}
 	stats, err := session.StatsMember(cmd)

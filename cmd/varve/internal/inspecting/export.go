@@ -12,7 +12,6 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/argument"
 	"varve.dev/zarr/cmd/varve/internal/console"
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/format"
@@ -25,6 +24,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/cf"
+	"varve.dev/zarr/internal/export"
 )
 
 // NewExport returns the command export.
@@ -46,33 +46,33 @@ are read and written slab by slab, in bounded memory. A file appears only after 
 		ValidArgsFunction: node.Complete,
 	}
 	sel, decoded := source.SelectionFlag(c), source.DecodeFlag(c)
-	name := format.Flag(c, format.Raw, format.NPY, format.CSV, format.JSON)
+	name := format.Flag(c, export.Raw, export.NPY, export.CSV, export.JSON)
 	file := new(string)
 	flagtext.VarP(c.Flags(), file, "output", "o", "the `FILE` to write; standard output by default", argument.FileName)
 	header := c.Flags().Bool("header", false, "for csv: add a line of names, and the values of coordinates")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		return export(cmd, args[0], *sel, *name, *file, *decoded, *header)
+		return exportArray(cmd, args[0], *sel, *name, *file, *decoded, *header)
 	}
 	return c
 }
 
-func export(cmd *cobra.Command, location, sel, name, file string, decoded, header bool) error {
+// exportArray writes the values of an array. A group may be a table.
+func exportArray(cmd *cobra.Command, location, sel, name, file string, decoded, header bool) error {
 	f, err := format.Of(name, file, false)
 	switch {
 	case err != nil:
 		return err
-	case header && f != format.CSV:
+	case header && f != export.CSV:
 		return failure.BadUsage("--header is for csv: name the file .csv, or give --format csv")
 	}
-	write := format.Writers[f]
 	toStdout := file == "" || file == "-"
 	// Binary data can leave a terminal unusable.
-	if toStdout && (f == format.Raw || f == format.NPY) && console.IsTerminal(cmd.OutOrStdout()) {
+	if toStdout && (f == export.Raw || f == export.NPY) && console.IsTerminal(cmd.OutOrStdout()) {
 		return failure.BadUsage("%s is not for terminals: give -o FILE, or --format csv", f)
 	}
 	a, src, err := openSource(cmd, location, sel, decoded)
 	if err != nil {
-		if many, _ := node.IsGroup(cmd, location); many && f == format.CSV {
+		if many, _ := node.IsGroup(cmd, location); many && f == export.CSV {
 			return exportTable(cmd, location, sel, file, decoded)
 		}
 		return err
@@ -91,18 +91,19 @@ func export(cmd *cobra.Command, location, sel, name, file string, decoded, heade
 		return err
 	}
 	if header {
-		if err := format.AddHeadings(cmd.Context(), src, func(text string) { session.Remark(cmd, location, text) }); err != nil {
+		every := func(*zarr.Array) bool { return true }
+		if err := export.AddHeadings(cmd.Context(), src, every, func(text string) { session.Remark(cmd, location, text) }); err != nil {
 			return err
 		}
 		notePacked(cmd, location, a, decoded)
 	}
 	print := func(w *bufio.Writer) error {
-		return format.Within(session.LimitOf(cmd), w, func(w *bufio.Writer) error { return write(cmd, src, w) })
+		return format.Within(session.LimitOf(cmd), w, func(w *bufio.Writer) error { return format.Write(cmd, src, f, w) })
 	}
 	switch {
 	case !toStdout:
 		err = localfile.Replace(file, print)
-	case f == format.JSON: // half a document would be useless
+	case f == export.JSON: // half a document would be useless
 		err = output.Withheld(cmd.OutOrStdout(), print)
 	default:
 		err = session.PrintData(cmd, print)
@@ -129,7 +130,7 @@ func exportTable(cmd *cobra.Command, location, sel, file string, decoded bool) e
 		return err
 	}
 	defer g.Close()
-	var columns []format.Column
+	var columns []export.Column
 	for m, err := range node.Listed(cmd.Context(), location, g) {
 		if err != nil {
 			return err
@@ -153,12 +154,12 @@ func exportTable(cmd *cobra.Command, location, sel, file string, decoded bool) e
 			source.TellUndecoded(cmd, at, src)
 			source.TellUnmet(cmd, at, src)
 		}
-		columns = append(columns, format.Column{Name: m.Name, Source: src})
+		columns = append(columns, export.Column{Name: m.Name, Source: src})
 	}
 	if err := isTable(columns); err != nil {
 		return failure.On(cmd.Name(), location, err)
 	}
-	slices.SortStableFunc(columns, func(a, b format.Column) int {
+	slices.SortStableFunc(columns, func(a, b export.Column) int {
 		switch first, second := cf.IsCoordinate(a.Array), cf.IsCoordinate(b.Array); {
 		case first == second:
 			return 0
@@ -181,7 +182,7 @@ func exportTable(cmd *cobra.Command, location, sel, file string, decoded bool) e
 	}
 	if !session.WantsJSON(cmd) {
 		if !toStdout {
-			session.Confirm(cmd, "%s  %s of %s as %s", file, phrase.Plural(columns[0].Shape[0], "row"), phrase.Plural(int64(len(columns)), "column"), format.CSV)
+			session.Confirm(cmd, "%s  %s of %s as %s", file, phrase.Plural(columns[0].Shape[0], "row"), phrase.Plural(int64(len(columns)), "column"), export.CSV)
 		}
 		return nil
 	}
@@ -190,16 +191,16 @@ func exportTable(cmd *cobra.Command, location, sel, file string, decoded bool) e
 		names = append(names, c.Name)
 	}
 	return session.PrintDocument(cmd, messages(cmd, toStdout), map[string]any{
-		"path": location, "shape": columns[0].Shape, "columns": names, "format": format.CSV, "output": output.Present(file),
+		"path": location, "shape": columns[0].Shape, "columns": names, "format": export.CSV, "output": output.Present(file),
 	})
 }
 
 // isTable returns an error if columns differ in their dimension or in their length.
-func isTable(columns []format.Column) error {
+func isTable(columns []export.Column) error {
 	if len(columns) == 0 {
 		return failure.BadArgument("the group has no arrays with one axis, which would be the columns of a table")
 	}
-	dimension := func(c format.Column) string {
+	dimension := func(c export.Column) string {
 		if names := c.Array.DimensionNames(); names != nil {
 			return names[0]
 		}
@@ -222,7 +223,7 @@ func isTable(columns []format.Column) error {
 
 // openSource opens an array and binds a selection to it. With --decode it prints notes
 // about values that cannot be decoded. The caller must close the array.
-func openSource(cmd *cobra.Command, location, sel string, decoded bool) (*zarr.Array, *source.Source, error) {
+func openSource(cmd *cobra.Command, location, sel string, decoded bool) (*zarr.Array, *export.Source, error) {
 	a, err := node.OpenArray(cmd, location)
 	if err != nil {
 		return nil, nil, err
@@ -241,7 +242,7 @@ func openSource(cmd *cobra.Command, location, sel string, decoded bool) (*zarr.A
 
 // notePacked prints a note if a table has packed numbers beside decoded coordinates.
 func notePacked(cmd *cobra.Command, location string, a *zarr.Array, decoded bool) {
-	if p, err := cf.PackingOf(cmd.Context(), a); !decoded && err == nil && element.IsNumeric(a.Type()) && p.IsScaled() {
+	if p, err := cf.PackingOf(cmd.Context(), a); !decoded && err == nil && export.IsNumeric(a.Type()) && p.IsScaled() {
 		scale, offset := p.Scale()
 		session.Remark(cmd, location, fmt.Sprintf("the values are packed; --decode applies scale_factor %v and add_offset %v", scale, offset))
 	}

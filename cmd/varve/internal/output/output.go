@@ -15,7 +15,6 @@ import (
 	"io"
 	"reflect"
 	"slices"
-	"unicode"
 	"unicode/utf8"
 
 	"varve.dev/zarr/internal/strictjson"
@@ -118,38 +117,13 @@ func Present(s string) *string {
 	return &s
 }
 
-// AppendSafe appends a JSON document to dst and escapes characters that could take over a
-// terminal. They occur in strings only, so the document means the same.
-func AppendSafe(dst, document []byte) []byte {
-	from := 0
-	for i := 0; i < len(document); {
-		c := document[i]
-		// JSON itself escapes the control characters of ASCII except DEL.
-		if c < utf8.RuneSelf && c != 0x7f {
-			i++
-			continue
-		}
-		r, n := utf8.DecodeRune(document[i:])
-		if isUnsafe(r) {
-			dst = fmt.Appendf(append(dst, document[from:i]...), `\u%04x`, r)
-			from = i + n
-		}
-		i += n
-	}
-	return append(dst, document[from:]...)
-}
-
-// Safe returns AppendSafe(nil, document), or document itself if nothing needs an escape.
+// Safe returns a document with the escapes of [strictjson.AppendSafe], or document itself
+// if it needs none.
 func Safe(document []byte) []byte {
 	if !slices.ContainsFunc(document, func(c byte) bool { return c >= 0x7f }) {
 		return document
 	}
-	return AppendSafe(nil, document)
-}
-
-// isUnsafe reports whether a character controls a terminal or the direction of text.
-func isUnsafe(r rune) bool {
-	return r == 0x7f || r >= 0x80 && r < 0xa0 || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
+	return strictjson.AppendSafe(nil, document)
 }
 
 // screen passes lines of text on to a terminal and escapes control characters.
@@ -170,7 +144,7 @@ func (s *screen) Write(p []byte) (int, error) {
 	for i < len(s.incomplete) && utf8.FullRune(s.incomplete[i:]) {
 		r, n := utf8.DecodeRune(s.incomplete[i:])
 		switch {
-		case r < ' ' && r != '\n' && r != '\t', isUnsafe(r):
+		case r < ' ' && r != '\n' && r != '\t', strictjson.IsUnsafe(r):
 			s.text = fmt.Appendf(s.text, `\u%04x`, r)
 		case r == utf8.RuneError: // an invalid byte may be a control character in another encoding
 			s.text = utf8.AppendRune(s.text, r)

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/cf"
+	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/selection"
 )
@@ -26,23 +27,9 @@ func DecodeFlag(c *cobra.Command) *bool {
 	return c.Flags().Bool("decode", false, "decode stored numbers by CF attributes: scale_factor, add_offset, _FillValue, missing_value, _Unsigned, and units of times and durations")
 }
 
-// decodeTo fills dst with the decoded elements of src.
-func decodeTo(d *cf.Decoding, dst *element.Values, src element.Values) {
-	n := src.Len()
-	dst.Type = d.Type()
-	dst.Grow(n)
-	if !dst.Type.Variable() {
-		d.Decode(dst.Data, src.Data)
-		return
-	}
-	for i := range n {
-		dst.Words[i] = []byte(d.DecodeText(src.At(i)))
-	}
-}
-
-// Text returns the function that formats selected elements: as times if they are a time
-// coordinate with one axis.
-func (s *Source) Text(ctx context.Context) func(elem []byte) string {
+// Text returns the function that formats the elements of a source: as times if they are a
+// time coordinate with one axis.
+func Text(ctx context.Context, s *export.Source) func(elem []byte) string {
 	plain := element.Text(s.Type)
 	if s.Decoding != nil && (s.Type.Variable() || s.Type.Kind() == dtype.KindTimedelta || s.Type == dtype.Float64) {
 		return s.Decoding.Format
@@ -70,7 +57,7 @@ func (s *Source) Text(ctx context.Context) func(elem []byte) string {
 // TimesOf returns the times of the numbers of an array. ok is false if they are not
 // times.
 func TimesOf(a *zarr.Array) (t cf.Times, ok bool) {
-	if !element.IsNumeric(a.Type()) {
+	if !export.IsNumeric(a.Type()) {
 		return t, false
 	}
 	return cf.UnitsOf(a).Times()
@@ -79,61 +66,25 @@ func TimesOf(a *zarr.Array) (t cf.Times, ok bool) {
 // UndecodedTimes returns why numbers since a reference time are not decoded to times. It
 // returns nil if they are, and if they are not times.
 func UndecodedTimes(a *zarr.Array, u cf.Units) error {
-	if !element.IsNumeric(a.Type()) {
+	if !export.IsNumeric(a.Type()) {
 		return nil
 	}
 	return u.Err()
 }
 
 // TellUndecoded prints a note about times that --decode leaves as numbers.
-func TellUndecoded(cmd *cobra.Command, location string, s *Source) {
+func TellUndecoded(cmd *cobra.Command, location string, s *export.Source) {
 	if err := UndecodedTimes(s.Array, s.Units); err != nil && !session.WantsJSON(cmd) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s: --decode leaves its times as numbers: %s\n", phrase.Printable(location), phrase.Printable(failure.OneLine(err)))
 	}
 }
 
 // TellUnmet prints a note about missing values that no element of the type can have.
-func TellUnmet(cmd *cobra.Command, location string, s *Source) {
+func TellUnmet(cmd *cobra.Command, location string, s *export.Source) {
 	if s.Decoding == nil || len(s.Decoding.Unmet()) == 0 {
 		return
 	}
 	session.Note(cmd, location, fmt.Sprintf("no element of type %s can be %s, so this missing value has no effect", s.Decoding.Packing.Type(), strings.Join(s.Decoding.Unmet(), " or ")))
-}
-
-// errUnsaid ends the search for a time that datetime64 cannot represent.
-var errUnsaid = errors.New("datetime64 cannot represent the time")
-
-// Settle reads the times of a source. If datetime64 cannot represent one of them, it
-// makes all of them text. Call it before the type of the output is used.
-func (s *Source) Settle(ctx context.Context) error {
-	if s.Decoding == nil || !s.Decoding.MayOverflow() {
-		return nil
-	}
-	err := s.Undecoded().Blocks(ctx, func(e element.Values) error {
-		if !s.Decoding.Fits(e.Data) {
-			return errUnsaid
-		}
-		return ctx.Err()
-	})
-	if errors.Is(err, errUnsaid) {
-		return s.BecomeText()
-	}
-	return err
-}
-
-// Undecoded returns a source of the same elements without decoding.
-func (s *Source) Undecoded() *Source {
-	stored := *s
-	stored.Decoding, stored.Type = nil, s.Stored
-	return &stored
-}
-
-// BecomeText changes the output of times to text.
-func (s *Source) BecomeText() error {
-	s.Decoding = s.Decoding.AsText()
-	s.Type = s.Decoding.Type()
-	s.measure()
-	return nil
 }
 
 // EndsOfTime returns the first and the last time of a time coordinate in the form for
@@ -149,7 +100,7 @@ func EndsOfTime(ctx context.Context, a *zarr.Array) []string {
 	if err != nil {
 		return nil
 	}
-	text, axis := s.Text(ctx), a.Grid().Axis(0)
+	text, axis := Text(ctx, s), a.Grid().Axis(0)
 	ends := [2]int64{0, a.Shape()[0] - 1}
 	for _, i := range ends {
 		chunk, _, _ := axis.Locate(i)
@@ -159,11 +110,11 @@ func EndsOfTime(ctx context.Context, a *zarr.Array) []string {
 			return nil
 		}
 	}
-	var values [2]element.Values
+	var values [2]export.Values
 	var errs [2]error
 	var both sync.WaitGroup // in a far store, two reads at a time take as long as one
 	for i, at := range ends {
-		values[i] = element.Values{Type: a.Type()}
+		values[i] = export.Values{Type: a.Type()}
 		values[i].Grow(1)
 		both.Go(func() { errs[i] = values[i].Read(ctx, a, selection.Box{{at, at + 1}}) })
 	}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package source binds the flags --select and --decode to an array.
 package source
 
 import (
@@ -17,7 +18,6 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf/calendar"
-	"varve.dev/zarr/cmd/varve/internal/element"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
@@ -26,6 +26,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
+	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/mistake"
 	"varve.dev/zarr/internal/npy"
 	"varve.dev/zarr/selection"
@@ -50,6 +51,16 @@ func Selected(ctx context.Context, a *zarr.Array, text string) (*zarr.View, erro
 		e.Err = fmt.Errorf("%w%s", e.Err, hint)
 	}
 	return v, err
+}
+
+// New applies the value of --select to an array. If decoded is set, it decodes numbers
+// whose attributes say how.
+func New(ctx context.Context, a *zarr.Array, text string, decoded bool) (*export.Source, error) {
+	v, err := Selected(ctx, a, text)
+	if err != nil {
+		return nil, err
+	}
+	return export.Of(ctx, v, decoded)
 }
 
 // Parsed parses the value of --select.
@@ -140,7 +151,7 @@ func waysByValue(c *zarr.Array, dimension string, n int64) string {
 	switch k := c.Type().Kind(); {
 	case k == dtype.KindString || k == dtype.KindUTF32 || k == dtype.KindBytes || k == dtype.KindTerminated:
 		return fmt.Sprintf("%s=\"%d\"", dimension, n)
-	case k == dtype.KindDatetime || element.IsNumeric(c.Type()) && timed:
+	case k == dtype.KindDatetime || export.IsNumeric(c.Type()) && timed:
 		if date := cf.Respell(strconv.FormatInt(n, 10), calendar.ProlepticGregorian); date != "" { // 20240131
 			return dimension + "=" + date
 		}
@@ -148,7 +159,7 @@ func waysByValue(c *zarr.Array, dimension string, n int64) string {
 			return ""
 		}
 		return fmt.Sprintf("%s=%d..%d", dimension, n, n)
-	case element.IsNumeric(c.Type()) || k == dtype.KindTimedelta:
+	case export.IsNumeric(c.Type()) || k == dtype.KindTimedelta:
 		return fmt.Sprintf("%s=%d.0 or %s=%d..%d", dimension, n, dimension, n, n)
 	}
 	return ""

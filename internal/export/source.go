@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package source reads the selected part of an array block by block, and can decode it.
-package source
+// Package export reads the selected part of an array block by block, can decode it, and
+// writes it in the formats of varve export and of package serve.
+package export
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 
-	"github.com/spf13/cobra"
 	"varve.dev/zarr"
-	"varve.dev/zarr/cmd/varve/internal/element"
-	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
@@ -21,6 +20,7 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/failure"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/selection"
@@ -37,16 +37,13 @@ type Source struct {
 	Shape     []int64   // of the selection
 	Bytes     int64     // in memory; TooMany if they overflow
 	Headings  []Heading // one per axis, for CSV; nil for none
-}
 
-// New applies the value of --select to an array. If decoded is set, it decodes numbers
-// whose attributes say how.
-func New(ctx context.Context, a *zarr.Array, text string, decoded bool) (*Source, error) {
-	v, err := Selected(ctx, a, text)
-	if err != nil {
-		return nil, err
-	}
-	return Of(ctx, v, decoded)
+	// Memory bounds the bytes of a block of elements. 0 is about [SlabBytes], or what the
+	// memory of the machine permits where larger blocks decode each chunk once.
+	Memory int64
+	// Written, if not nil, is called with the bytes, in memory, of elements that a format
+	// has written.
+	Written func(bytes int64)
 }
 
 // Of returns the elements of a view. If decoded is set, it decodes numbers whose
@@ -76,7 +73,7 @@ const TooMany = math.MaxInt64
 // ends of axes may be read.
 func (s *Source) measure() {
 	var ok bool
-	if s.Bytes, ok = checked.Mul(s.Selection.Len(), max(element.Width(s.Stored), element.Width(s.Type))); !ok {
+	if s.Bytes, ok = checked.Mul(s.Selection.Len(), max(Width(s.Stored), Width(s.Type))); !ok {
 		s.Bytes = TooMany
 	}
 }
@@ -88,17 +85,17 @@ type Reader struct {
 	// long together as those of one chunk.
 	Crowded bool
 
-	block, decoded element.Values
+	block, decoded Values
 	heap           *strided.Heap // of elements of variable length
 	average        int64         // bytes of such an element in the last block
 }
 
 // Reader returns a reader of blocks.
-func (s *Source) Reader() *Reader { return &Reader{Source: s, block: element.Values{Type: s.Stored}} }
+func (s *Source) Reader() *Reader { return &Reader{Source: s, block: Values{Type: s.Stored}} }
 
 // Read returns the elements of a part. Those of variable length may be too long together:
 // then the error wraps [coding.ErrRoom], and the caller reads the part in several parts.
-func (r *Reader) Read(ctx context.Context, part *selection.Resolved) (element.Values, error) {
+func (r *Reader) Read(ctx context.Context, part *selection.Resolved) (Values, error) {
 	r.block.Grow(int(part.Len()))
 	read := r.readFixed
 	if r.Stored.Variable() {
@@ -145,13 +142,13 @@ func (r *Reader) chunks(part *selection.Resolved) int64 {
 }
 
 // Blocks calls use with the elements in C order, block by block. Blocks reuse memory.
-func (s *Source) Blocks(ctx context.Context, use func(element.Values) error) error {
+func (s *Source) Blocks(ctx context.Context, use func(Values) error) error {
 	return s.BlocksOf(ctx, SlabOf(s.Stored), use)
 }
 
 // BlocksOf is [Source.Blocks] with blocks of at least size bytes, counted by
-// [element.Width].
-func (s *Source) BlocksOf(ctx context.Context, size int64, use func(element.Values) error) error {
+// [Width].
+func (s *Source) BlocksOf(ctx context.Context, size int64, use func(Values) error) error {
 	if s.Type.Variable() && !s.Stored.Variable() {
 		size /= 16 // text takes more memory than its numbers
 	}
@@ -162,9 +159,9 @@ func (s *Source) BlocksOf(ctx context.Context, size int64, use func(element.Valu
 const shorter = 4
 
 // blocks calls use with the elements of a selection, in blocks of size bytes counted by
-// [element.Width]. The length of texts is unknown before they are read. If the texts of a
+// [Width]. The length of texts is unknown before they are read. If the texts of a
 // block exceed the limit of a block, it is read in several parts.
-func (r *Reader) blocks(ctx context.Context, of *selection.Resolved, size int64, use func(element.Values) error) error {
+func (r *Reader) blocks(ctx context.Context, of *selection.Resolved, size int64, use func(Values) error) error {
 	slabs, err := r.Array.Slabs(of, size)
 	if err != nil {
 		return err
@@ -186,7 +183,7 @@ func (r *Reader) blocks(ctx context.Context, of *selection.Resolved, size int64,
 			if k := min(n, r.chunks(part)); k > 1 {
 				fewer = max(fewer, n-n/k*(k-1)) // about one chunk of k
 			}
-			err = r.blocks(ctx, part, fewer*element.Width(r.Stored), use)
+			err = r.blocks(ctx, part, fewer*Width(r.Stored), use)
 		case errors.Is(err, coding.ErrRoom):
 			err = TooLong(err)
 		}
@@ -199,22 +196,27 @@ func (r *Reader) blocks(ctx context.Context, of *selection.Resolved, size int64,
 
 // TooLong returns the error for one element that is longer than a block may be.
 func TooLong(err error) error {
-	return fmt.Errorf("an element has more bytes than a block may have; raise --limit if the data is trusted: %w", err)
+	return fmt.Errorf("an element has more bytes than a block may have; "+remedy.RaiseLimit+" if the data is trusted: %w", err)
 }
 
 // Elements calls use with every element in C order.
-func (s *Source) Elements(cmd *cobra.Command, use func(elem []byte) error) error {
-	p := progress.New(cmd, "reading", s.Bytes)
-	defer p.End()
-	return s.Blocks(cmd.Context(), func(e element.Values) error {
+func (s *Source) Elements(ctx context.Context, use func(elem []byte) error) error {
+	return s.Blocks(ctx, func(e Values) error {
 		for i := range e.Len() {
 			if err := use(e.At(i)); err != nil {
 				return err
 			}
 		}
-		p.Add(int64(e.Len()) * element.Width(s.Type))
-		return cmd.Context().Err()
+		s.tell(int64(e.Len()) * Width(s.Type))
+		return ctx.Err()
 	})
+}
+
+// tell reports bytes as written.
+func (s *Source) tell(bytes int64) {
+	if s.Written != nil {
+		s.Written(bytes)
+	}
 }
 
 // LittleEndian converts a block between host byte order and little endian, in place.
@@ -233,18 +235,21 @@ const slabChunks = 1 << 16
 // a slab has all chunks side by side. If only one chunk lies there, the slab has that
 // chunk, which is decoded anyway.
 func (s *Source) Slab(least int64) int64 {
-	if chunk := LongestChunk(s.Array.Grid(), element.Width(s.Stored)); chunk < least/slabChunks {
+	if s.Memory > 0 {
+		least = min(least, s.Memory/4)
+	}
+	if chunk := LongestChunk(s.Array.Grid(), Width(s.Stored)); chunk < least/slabChunks {
 		return chunk * slabChunks
 	}
 	if s.Stored.Variable() || s.Type.Variable() {
 		return least
 	}
-	most := budget.Most()
+	most := cmp.Or(s.Memory, budget.Most())
 	if s.Decoding != nil { // decoded elements are in memory, too
-		most /= 1 + (element.Width(s.Type)+element.Width(s.Stored)-1)/element.Width(s.Stored)
+		most /= 1 + (Width(s.Type)+Width(s.Stored)-1)/Width(s.Stored)
 	}
-	chunk, layer := (*subset.Elements)(s.Selection).Layer(s.Array.Core().State().Finest(), element.Width(s.Stored))
-	if layer <= most || chunk == layer && s.Decoding == nil && chunk <= coding.DefaultChunk {
+	chunk, layer := (*subset.Elements)(s.Selection).Layer(s.Array.Core().State().Finest(), Width(s.Stored))
+	if layer <= most || chunk == layer && s.Decoding == nil && s.Memory == 0 && chunk <= coding.DefaultChunk {
 		return max(least, layer)
 	}
 	return least
@@ -255,14 +260,14 @@ func (s *Source) Slab(least int64) int64 {
 // coordinate.
 type Heading struct {
 	Name  string
-	Index []int64        // of the elements; nil with Cells, and for points
-	Cells element.Values // values of the coordinate; empty if there is none
+	Index []int64 // of the elements; nil with Cells, and for points
+	Cells Values  // values of the coordinate; empty if there is none
 }
 
 // SlabBytes is the number of bytes of an array that are in memory at a time.
 const SlabBytes = 128 << 20
 
-// SlabOf returns the bytes of elements of a type, counted by [element.Width], that are in
+// SlabOf returns the bytes of elements of a type, counted by [Width], that are in
 // memory at a time.
 func SlabOf(t dtype.Type) int64 {
 	if t.Variable() {
@@ -283,7 +288,7 @@ func SlabToWrite(limit int64, a *zarr.Array, r *selection.Resolved, t dtype.Type
 	if limit <= 0 {
 		limit = coding.DefaultChunk
 	}
-	chunk, layer := (*subset.Elements)(r).Layer(a.Core().State().Finest(), element.Width(t))
+	chunk, layer := (*subset.Elements)(r).Layer(a.Core().State().Finest(), Width(t))
 	switch {
 	case layer <= min(limit, budget.Most()):
 		return max(slab, layer)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package format
+package export
 
 import (
 	"bufio"
@@ -15,16 +15,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"varve.dev/zarr"
-	"varve.dev/zarr/cmd/varve/internal/element"
-	"varve.dev/zarr/cmd/varve/internal/phrase"
-	"varve.dev/zarr/cmd/varve/internal/progress"
-	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/selection"
 )
@@ -32,9 +29,9 @@ import (
 // writeCSV writes one line for every index of all axes but the last, and one line for
 // every struct. With headings, an array with one axis also has one line per element, and
 // lines begin with the coordinates.
-func writeCSV(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
+func writeCSV(ctx context.Context, s *Source, w *bufio.Writer) error {
 	if s.Type.Kind() == dtype.KindStruct {
-		return writeRecords(cmd, s, w)
+		return writeRecords(ctx, s, w)
 	}
 	rank := len(s.Shape)
 	columns := int64(1) // values per line
@@ -53,7 +50,7 @@ func writeCSV(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	indexed := rank > 2 || s.Headings != nil
 	var text []byte
 	var column int64
-	return s.Elements(cmd, func(elem []byte) error {
+	return s.Elements(ctx, func(elem []byte) error {
 		text = text[:0]
 		if column == 0 && indexed {
 			text = appendIndex(s, text, line)
@@ -82,7 +79,7 @@ func writeCSV(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 // Column is a column of a table: an array with one axis.
 type Column struct {
 	Name string
-	*source.Source
+	*Source
 }
 
 // tableBytes is the number of bytes of all columns that are in memory at a time, unless
@@ -91,24 +88,21 @@ const tableBytes = 64 << 20
 
 // WriteTable writes arrays of one length side by side: a line of their names, and one for
 // every element.
-func WriteTable(cmd *cobra.Command, columns []Column, w *bufio.Writer) error {
+func WriteTable(ctx context.Context, columns []Column, w *bufio.Writer) error {
 	var text []byte
 	next := make([]func() ([]byte, error, bool), len(columns))
-	total := int64(0)
 	for i, c := range columns {
 		if i > 0 {
 			text = append(text, ',')
 		}
 		text = appendText(text, c.Name)
-		elems, stop := iter.Pull2(c.each(cmd.Context(), tableBytes/int64(len(columns))))
+		elems, stop := iter.Pull2(c.each(ctx, tableBytes/int64(len(columns))))
 		defer stop()
-		next[i], total = elems, total+c.Bytes
+		next[i] = elems
 	}
 	if _, err := w.Write(append(text, '\n')); err != nil {
 		return err
 	}
-	p := progress.New(cmd, "reading", total)
-	defer p.End()
 	for n := columns[0].Shape[0]; n > 0; n-- {
 		for i, c := range columns {
 			elem, err, ok := next[i]()
@@ -129,7 +123,7 @@ func WriteTable(cmd *cobra.Command, columns []Column, w *bufio.Writer) error {
 			if err != nil {
 				return err
 			}
-			p.Add(element.Width(c.Type))
+			c.tell(Width(c.Type))
 		}
 		if err := w.WriteByte('\n'); err != nil {
 			return err
@@ -141,7 +135,7 @@ func WriteTable(cmd *cobra.Command, columns []Column, w *bufio.Writer) error {
 // each yields the elements of a column, which are read in blocks of at least size bytes.
 func (c Column) each(ctx context.Context, size int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		err := c.BlocksOf(ctx, size, func(e element.Values) error {
+		err := c.BlocksOf(ctx, size, func(e Values) error {
 			for i := range e.Len() {
 				if !yield(e.At(i), ctx.Err()) {
 					return errEnough
@@ -159,7 +153,7 @@ func (c Column) each(ctx context.Context, size int64) iter.Seq2[[]byte, error] {
 var errEnough = errors.New("no more elements are wanted")
 
 // appendIndex appends an index, or its coordinates, as the first cells of a line.
-func appendIndex(s *source.Source, text []byte, index []int64) []byte {
+func appendIndex(s *Source, text []byte, index []int64) []byte {
 	for axis, i := range index {
 		if s.Headings != nil {
 			text = appendHeading(text, s.Headings[axis], i)
@@ -173,7 +167,7 @@ func appendIndex(s *source.Source, text []byte, index []int64) []byte {
 
 // writeTitles writes the line of names, if there are headings: first the axes whose
 // indices begin a line, then the array or the coordinates along the last axis.
-func writeTitles(s *source.Source, w *bufio.Writer, axes int) error {
+func writeTitles(s *Source, w *bufio.Writer, axes int) error {
 	if s.Headings == nil {
 		return nil
 	}
@@ -197,7 +191,7 @@ func writeTitles(s *source.Source, w *bufio.Writer, axes int) error {
 
 // columnsOf returns the number of values on a line after the indices, or 0 if there is
 // only one.
-func columnsOf(s *source.Source, axes int) int64 {
+func columnsOf(s *Source, axes int) int64 {
 	if axes == len(s.Shape) {
 		return 0
 	}
@@ -205,7 +199,7 @@ func columnsOf(s *source.Source, axes int) int64 {
 }
 
 // appendNames appends the names of the first axes as cells.
-func appendNames(s *source.Source, text []byte, axes int) []byte {
+func appendNames(s *Source, text []byte, axes int) []byte {
 	for i := range axes {
 		name := fmt.Sprintf("index_%d", i)
 		if s.Headings != nil {
@@ -269,7 +263,7 @@ func appendFields(list []field, t dtype.Type, prefix string, at int) []field {
 
 // writeRecords writes a line of field names, and then one line for every struct. If there
 // are several axes, the index of the element comes before the fields.
-func writeRecords(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
+func writeRecords(ctx context.Context, s *Source, w *bufio.Writer) error {
 	fields := appendFields(nil, s.Type, "", 0)
 	var text []byte
 	indexed := len(s.Shape) > 1 || s.Headings != nil
@@ -287,7 +281,7 @@ func writeRecords(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 	}
 	box := grid.BoxOf(s.Shape)
 	index := make([]int64, len(box))
-	return s.Elements(cmd, func(elem []byte) error {
+	return s.Elements(ctx, func(elem []byte) error {
 		text = text[:0]
 		if indexed {
 			text = appendIndex(s, text, index)
@@ -306,7 +300,7 @@ func writeRecords(cmd *cobra.Command, s *source.Source, w *bufio.Writer) error {
 
 // appendHeading appends the cell of a heading for element i. Floats keep their ".0": they
 // are labels, and other programs compare their text.
-func appendHeading(dst []byte, h source.Heading, i int64) []byte {
+func appendHeading(dst []byte, h Heading, i int64) []byte {
 	switch {
 	case !h.Cells.Type.IsZero():
 		from := len(dst)
@@ -318,9 +312,10 @@ func appendHeading(dst []byte, h source.Heading, i int64) []byte {
 }
 
 // AddHeadings adds a line of names and the values of coordinates to the CSV of a source.
-// note gets one line about each coordinate that cannot be used.
-func AddHeadings(ctx context.Context, s *source.Source, note func(text string)) error {
-	s.Headings = make([]source.Heading, len(s.Shape))
+// note gets one line about each coordinate that cannot be used. Those for which use
+// returns false are left out.
+func AddHeadings(ctx context.Context, s *Source, use func(coordinate *zarr.Array) bool, note func(text string)) error {
+	s.Headings = make([]Heading, len(s.Shape))
 	axes, names := (*subset.Elements)(s.Selection).Axes(), s.Array.DimensionNames()
 	for i := range s.Headings {
 		h := &s.Headings[i]
@@ -343,7 +338,7 @@ func AddHeadings(ctx context.Context, s *source.Source, note func(text string)) 
 			continue
 		}
 		var unfit *cf.UnfitError
-		if err := readHeading(ctx, h, s.Array); errors.As(err, &unfit) {
+		if err := readHeading(ctx, h, s.Array, use); errors.As(err, &unfit) {
 			// Indices look like labels, so say that they are none.
 			note(fmt.Sprintf("%s, so the column %s has indices", unfit.Reason, h.Name))
 		} else if err != nil {
@@ -354,7 +349,7 @@ func AddHeadings(ctx context.Context, s *source.Source, note func(text string)) 
 }
 
 // nameOf returns the name of the array.
-func nameOf(s *source.Source) string {
+func nameOf(s *Source) string {
 	if at := path.Base(s.Array.Path()); at != "." && at != "/" {
 		return at
 	}
@@ -363,7 +358,7 @@ func nameOf(s *source.Source) string {
 
 // valueNameOf returns the title of the values: the name of the array, or of the one
 // selected field of its structs.
-func valueNameOf(s *source.Source) string {
+func valueNameOf(s *Source) string {
 	if f := s.Selection.Fields(); len(f) == 1 {
 		return strings.Join(f[0], ".")
 	}
@@ -372,10 +367,10 @@ func valueNameOf(s *source.Source) string {
 
 // findAlong sets the indices of the selected elements along an axis of an array. i is the
 // axis of the source.
-func findAlong(h *source.Heading, s *source.Source, axis, i int) error {
+func findAlong(h *Heading, s *Source, axis, i int) error {
 	if s.Shape[i] > cf.MaxCoordinate {
-		return fmt.Errorf("%w: --header supports axes of at most %s, but axis %d has %s selected; select a part (--select)",
-			zarr.ErrLimit, phrase.Plural(cf.MaxCoordinate, "element"), axis, phrase.Count(s.Shape[i]))
+		return fmt.Errorf("%w: "+remedy.Header+" supports axes of at most %s, but axis %d has %s selected; "+remedy.SelectPart,
+			zarr.ErrLimit, quantity.Of(cf.MaxCoordinate, "element"), axis, quantity.Number(s.Shape[i]))
 	}
 	line := make(selection.Basic, len(s.Shape))
 	for k := range line {
@@ -391,7 +386,7 @@ func findAlong(h *source.Heading, s *source.Source, axis, i int) error {
 	}
 	shape := s.Array.Shape()
 	if _, ok := checked.Product(shape...); !ok { // places in the whole array must not overflow
-		return fmt.Errorf("%w: --header takes arrays of less than 2^63 elements", zarr.ErrOverflow)
+		return fmt.Errorf("%w: "+remedy.Header+" takes arrays of less than 2^63 elements", zarr.ErrOverflow)
 	}
 	// Reduce each place in the whole array to its index along this axis.
 	step, _ := checked.Product(shape[axis:]...)
@@ -403,7 +398,7 @@ func findAlong(h *source.Heading, s *source.Source, axis, i int) error {
 }
 
 // readHeading reads the values of the coordinate of a dimension, if it exists.
-func readHeading(ctx context.Context, h *source.Heading, a *zarr.Array) error {
+func readHeading(ctx context.Context, h *Heading, a *zarr.Array, use func(coordinate *zarr.Array) bool) error {
 	c, err := cf.Coordinate(ctx, a, h.Name)
 	if errors.Is(err, zarr.ErrInvalidArgument) && !errors.As(err, new(*cf.UnfitError)) {
 		return nil // there is no coordinate of that name
@@ -412,19 +407,22 @@ func readHeading(ctx context.Context, h *source.Heading, a *zarr.Array) error {
 		return err
 	}
 	defer c.Close()
+	if !use(c) {
+		return nil
+	}
 	v, err := c.View(selection.Orthogonal{selection.List(h.Index...)})
 	if err != nil {
 		return err
 	}
-	s, err := source.Of(ctx, v, true)
+	s, err := Of(ctx, v, true)
 	if err == nil {
 		err = s.Settle(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	h.Cells, h.Index = element.Values{Type: s.Type}, nil
-	return s.Blocks(ctx, func(e element.Values) error {
+	h.Cells, h.Index = Values{Type: s.Type}, nil
+	return s.Blocks(ctx, func(e Values) error {
 		h.Cells.Data = append(h.Cells.Data, e.Data...)
 		for _, w := range e.Words {
 			// The next block reuses the memory of this one.

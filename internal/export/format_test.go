@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package format
+package export
 
 import (
 	"bufio"
@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // TestLongTextInParts checks that encoding long texts part by part equals encoding them
@@ -23,7 +23,7 @@ func TestLongTextInParts(t *testing.T) {
 				write func(*bufio.Writer, []byte) error
 				want  []byte
 			}{
-				"json": {writeLongJSON, output.AppendSafe(nil, text.AppendJSON(nil, word))},
+				"json": {writeLongJSON, strictjson.AppendSafe(nil, text.AppendJSON(nil, word))},
 				"csv":  {writeLongCell, appendCell(nil, text, word)},
 			} {
 				var got bytes.Buffer
