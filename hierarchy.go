@@ -126,6 +126,21 @@ func (l *Location) At(path string) *Location {
 	return &below
 }
 
+// Wrapped returns the location in the store that wrap makes of its store, which must have
+// the same values. The options of l stay.
+func (l *Location) Wrapped(wrap func(store.Store) store.Store) *Location {
+	within := *l
+	h := *l.hierarchy
+	observer := h.observer
+	if observer != nil {
+		// The wrapper must be below the observer.
+		h.store, h.observer = h.store.(store.Wrapper).Unwrap(), nil
+	}
+	h.store = wrap(h.store)
+	within.hierarchy = h.observed(observer)
+	return &within
+}
+
 // Root returns the root of the store, without the options of l: calls there take only the
 // options that they are given (see [Options]). The observer and the dry run of l stay
 // with the store.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"net/http"
 	"strings"
 	"time"
@@ -41,8 +42,11 @@ func newServed(n Node, interval time.Duration) (*served, error) {
 		return nil, fmt.Errorf("node %s: %w", n.Name, err)
 	}
 	s := &served{store: n.Location.Store(), root: root, directories: store.DirectoriesOf(n.Location.Store()), location: n.Location}
-	s.watcher, s.timeline = &watcher{node: n.Location, interval: interval}, &timeline{node: n.Location, interval: interval}
 	_, s.near = store.As[store.Opener](s.store)
+	if _, links := store.Driver(s.store).(store.Directories); links {
+		s.location = n.Location.Wrapped(func(below store.Store) store.Store { return &confined{below, s} })
+	}
+	s.watcher, s.timeline = &watcher{node: s.location, interval: interval}, &timeline{node: s.location, interval: interval}
 	if _, err := s.directories.Resolve(root); err != nil {
 		return nil, fmt.Errorf("node %s: %w", n.Name, err)
 	}
@@ -125,7 +129,11 @@ var errLeadsOut = fmt.Errorf("a symbolic link to what is not served: %w", fs.Err
 // contains reports whether a path below the node lies in it after all symbolic links are
 // followed, and is not hidden there. The node itself may be a link, and may have been
 // switched to another node since the last request.
-func (s *served) contains(path string) bool {
+func (s *served) contains(path string) bool { return s.holds(path, isHidden) }
+
+// holds reports whether a path below the node lies in it after all symbolic links are
+// followed, without a segment that is refused.
+func (s *served) holds(path string, refused func(string) bool) bool {
 	root, rootErr := s.directories.Resolve(s.root)
 	below, err := s.root.Join(path)
 	if rootErr != nil || err != nil {
@@ -136,11 +144,72 @@ func (s *served) contains(path string) bool {
 		return false // a link that leads out of the store
 	}
 	for ; real != root; real = real.Parent() {
-		if real.IsRoot() || isHidden(real.Name()) {
+		if real.IsRoot() || refused(real.Name()) {
 			return false
 		}
 	}
 	return true
+}
+
+// confined is the store of a node as views and values read it: no symbolic link leads out
+// of the node, or to what is hidden there.
+type confined struct {
+	store.Store
+	*served
+}
+
+// Unwrap implements [store.Wrapper].
+func (c *confined) Unwrap() store.Store { return c.Store }
+
+// check returns an error for a key that a link leads away from the node.
+func (c *confined) check(key store.Key) error {
+	path := key.String()
+	if !c.root.IsRoot() {
+		below, ok := strings.CutPrefix(path, c.root.String()+"/")
+		if !ok {
+			return nil // such as the document of a group above
+		}
+		path = below
+	}
+	refused := isHidden
+	for name := range strings.SplitSeq(path, "/") {
+		if isHidden(name) {
+			refused = func(string) bool { return false } // the library reads its own files
+		}
+	}
+	if !c.holds(path, refused) {
+		return fmt.Errorf("%s: %w", key, errLeadsOut)
+	}
+	return nil
+}
+
+// Get implements [store.Store].
+func (c *confined) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	if err := c.check(key); err != nil {
+		return nil, store.Info{}, err
+	}
+	return c.Store.Get(ctx, key, q, dst)
+}
+
+// Stat implements [store.Stater].
+func (c *confined) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+	if err := c.check(key); err != nil {
+		return store.Info{}, err
+	}
+	return store.Stat(ctx, c.Store, key)
+}
+
+// Open implements [store.Opener].
+func (c *confined) Open(ctx context.Context, key store.Key) (store.Object, error) {
+	if err := c.check(key); err != nil {
+		return nil, err
+	}
+	return store.Open(ctx, c.Store, key)
+}
+
+// List implements [store.Lister].
+func (c *confined) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+	return store.List(ctx, c.Store, dir, how)
 }
 
 // value answers with the value of a key. If there is none, it has not answered.

@@ -4,9 +4,12 @@ package serve_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -251,5 +254,35 @@ func TestManyViews(t *testing.T) {
 	}
 	if first := request(t, h, "GET", "/@regular,chunks=1/n/zarr.json").StatusCode; first != 200 || last != 503 {
 		t.Errorf("the first view has status %d, the last one %d", first, last)
+	}
+}
+
+// TestViewLinks expects no view and no value of what a symbolic link leads to out of a
+// node, or to what is hidden in it.
+func TestViewLinks(t *testing.T) {
+	dir, g := folder(t)
+	chunk, err := os.ReadFile(filepath.Join(dir, "other", "c", "0", "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(names ...string) string { return filepath.Join(append([]string{dir, "g"}, names...)...) }
+	if err := errors.Join(os.CopyFS(at("b"), os.DirFS(at("a"))), os.CopyFS(at("d"), os.DirFS(at("a"))), os.CopyFS(at(".e"), os.DirFS(at("a")))); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(
+		os.Remove(at("b", "c", "0", "0")), os.WriteFile(at(".secret"), chunk, 0o666), os.Remove(at("d", "c", "0", "0")),
+		os.Symlink(filepath.Join("..", "other"), at("beside")), os.Symlink("a", at("alias")), os.Symlink(".e", at("dotted")),
+		os.Symlink(filepath.Join("..", "..", "..", "..", "other", "c", "0", "0"), at("b", "c", "0", "0")),
+		os.Symlink(filepath.Join("..", "..", "..", ".secret"), at("d", "c", "0", "0")),
+	); err != nil {
+		t.Skip("this system has no symbolic links for us: ", err)
+	}
+	h := handler(t, g, nil)
+	for path, want := range map[string]int{"a": 200, "alias": 200, "b": 403, "d": 403, "beside": 403, "dotted": 403} {
+		for _, address := range []string{"/@regular,chunks=5x4/n/" + path + "/c/0/0", "/@values/n/" + path} {
+			if is := request(t, h, "GET", address); is.StatusCode != want {
+				t.Errorf("%s: status %d, want %d: %s", address, is.StatusCode, want, body(t, is))
+			}
+		}
 	}
 }
