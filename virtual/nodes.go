@@ -37,8 +37,8 @@ func openFolder(ctx context.Context, folder, name string, access store.Access) (
 
 // Show opens the manifest as a store, as if it were stored at a location, such as
 // "archive.vz": the locations of files are relative to that, and references lead to its
-// folder and to what [WithAllowed] names. Nothing is written. The caller closes the store,
-// if it is an [io.Closer].
+// folder and to what [WithAllowed] names. Nothing is written. The caller closes the
+// store, if it is an [io.Closer].
 func (m *Manifest) Show(ctx context.Context, location string) (store.Store, error) {
 	at, err := placeOf(location)
 	if err != nil {

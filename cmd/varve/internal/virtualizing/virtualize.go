@@ -553,8 +553,8 @@ func (f *virtualizeFlags) create(ctx context.Context, m *virtual.Manifest, at st
 }
 
 // Show scans the files that arguments name and opens what they are together, without
-// storing a manifest. note gets a line for each array that is left out, and for what files
-// have in different ways.
+// storing a manifest. note gets a line for each array that is left out, and for what
+// files have in different ways.
 func Show(cmd *cobra.Command, args []string, join virtual.Join, note func(text string)) (shown store.Store, err error) {
 	files, err := namedFiles(args, cmd.InOrStdin())
 	if err != nil {
