@@ -25,6 +25,7 @@ import (
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
@@ -385,8 +386,12 @@ func (f *face) contains(index []int64) bool {
 // failed returns the error of a read of the source. A read that finds elements moved ends
 // the view of the array.
 func (a *array) failed(err error) error {
-	if errors.Is(err, core.ErrMoved) {
+	switch {
+	case errors.Is(err, core.ErrMoved):
 		return a.leave(fmt.Errorf("%w: elements of %s were dropped or inserted", ErrGone, a.name()))
+	case errors.Is(err, selection.ErrInvalid):
+		// It has shrunk since the request was prepared.
+		return fmt.Errorf("%w: the chunk lies beyond %s", ErrGone, a.name())
 	}
 	return err
 }
