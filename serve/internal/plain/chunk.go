@@ -104,12 +104,14 @@ func (r *request) taken(box grid.Box) (part, to grid.Box, ok bool) {
 }
 
 // stepped returns the selection of the elements of a part that are read.
-func (r *request) stepped(part grid.Box) selection.Selection {
+func (r *request) stepped(part grid.Box) (*selection.Resolved, error) {
 	sel := make(selection.Basic, len(part))
 	for i, side := range part {
 		sel[i] = selection.Stepped(side.Start, side.Stop, r.step(i))
 	}
-	return sel
+	// A slice is clipped where the array ends. If the array has shrunk since the request
+	// was prepared, that must be an error as it is for a box.
+	return selection.Resolve(sel, r.f.state.Grid.Shape())
 }
 
 // isAtEnd reports whether the chunk reaches beyond the end of an axis, so that an append
@@ -288,7 +290,11 @@ func (r *request) makeText(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	defer c.work.Release(held)
-	text, err := zarr.Read[[]byte](ctx, r.source, r.stepped(r.region))
+	sel, err := r.stepped(r.region)
+	if err != nil {
+		return nil, err
+	}
+	text, err := zarr.Read[[]byte](ctx, r.source, sel)
 	if err != nil {
 		return nil, err
 	}
@@ -378,7 +384,11 @@ func (r *request) readUnit(ctx context.Context, c *grid.Chunk, into strided.View
 		shape = to.Shape()
 		elements, _ := to.Len()
 		data := make([]byte, elements*int64(size)) // at most those of the region
-		if err := r.source.ReadBytes(ctx, r.stepped(part), data); err != nil {
+		sel, err := r.stepped(part)
+		if err == nil {
+			err = r.source.ReadBytes(ctx, sel, data)
+		}
+		if err != nil {
 			return err
 		}
 		strided.Copy(into.Sub(to), strided.Contiguous(data, shape, size))
