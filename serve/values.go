@@ -4,7 +4,6 @@ package serve
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -165,8 +164,12 @@ func (v *values) answer(ctx context.Context, out *answer, r *http.Request, a *as
 		}
 	}
 	w := bufio.NewWriterSize(out, 1<<16)
-	if err := cmp.Or(export.Write(ctx, src, a.format, w), w.Flush()); err != nil {
+	// What is in the buffer after an error is not sent, so that there may be an answer.
+	if err := export.Write(ctx, src, a.format, w); err != nil {
 		return a.refusalOf(err)
+	}
+	if err := w.Flush(); err != nil {
+		return err
 	}
 	out.begin() // there may be no values
 	return nil
