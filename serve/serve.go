@@ -38,7 +38,8 @@
 //
 // A selection has at most 256 MiB, decoded. Beyond that the status is 413, and the answer
 // proposes a smaller selection. Each request opens the array anew, so it sees it as it is
-// now. The answers have no validators. An answer ends after five minutes.
+// now. The answers have no validators. An answer that is not whole after five minutes is
+// cut, however fast the client takes it.
 //
 // # What is not served
 //
@@ -118,7 +119,11 @@ type Options struct {
 	Answered func(Answer)
 
 	interval time.Duration // of looks for changes, in tests
+	most     time.Duration // in place of mostTime, in tests
 }
+
+// mostTime is the time after which an answer with values is cut short.
+const mostTime = 5 * time.Minute
 
 // mostWaiting bounds the requests that wait for changes: they take little.
 const mostWaiting = 4096
@@ -133,6 +138,7 @@ type Handler struct {
 	guard    guard
 	log      *slog.Logger
 	stall    time.Duration
+	most     time.Duration // for a request, see mostTime
 	room     chan struct{} // has an element for each request in work
 	waiting  chan struct{} // the same for requests that wait for changes
 	answered func(Answer)
@@ -150,7 +156,7 @@ func New(nodes []Node, opt *Options) (*Handler, error) {
 		return nil, err
 	}
 	h := &Handler{
-		nodes: map[string]*served{}, guard: guard, log: opt.Log, stall: cmp.Or(opt.Stall, 30*time.Second),
+		nodes: map[string]*served{}, guard: guard, log: opt.Log, stall: cmp.Or(opt.Stall, 30*time.Second), most: cmp.Or(opt.most, mostTime),
 		room: make(chan struct{}, cmp.Or(max(opt.Requests, 0), 256)), waiting: make(chan struct{}, mostWaiting), answered: opt.Answered,
 	}
 	if h.own, err = mounted(opt.Mount); err != nil {
