@@ -56,7 +56,9 @@
 // A web page can make the browser of a user send requests to this machine, also under a
 // name that the owner of the page points at it (DNS rebinding). So the Host of a request
 // must be one of [Options.Hosts], and its Origin, if it is not the server itself, one of
-// [Options.Origins]. With [Options.Token], requests must have the token.
+// [Options.Origins]. Browsers send no Origin for images and other parts of a page without
+// CORS, but tell that a page of another site asks (Sec-Fetch-Site): that is refused. With
+// [Options.Token], requests must have the token.
 package serve
 
 import (
