@@ -65,7 +65,9 @@ func (r *reader) load(at int64) error {
 		end = r.size // of a range that spanOf did not see
 	}
 	n := min(pieceSize, end-at)
-	data, err := r.object.Read(r.ctx, store.Request{Range: store.Span(at, n), Limit: n}, (*r.piece)[:0])
+	ctx, cancel := patient(r.ctx)
+	defer cancel()
+	data, err := r.object.Read(ctx, store.Request{Range: store.Span(at, n), Limit: n}, (*r.piece)[:0])
 	if err != nil {
 		*r.piece = (*r.piece)[:0]
 		return err

@@ -235,6 +235,28 @@ func TestEnd(t *testing.T) {
 	}
 }
 
+// TestHanging has a store that hangs. It keeps no place of a request for ever.
+func TestHanging(t *testing.T) {
+	s, _ := rows(t, 3)
+	h := handler(t, zarr.At(hanging{s}, "n"), (&serve.Options{Requests: 1}).Ending(10*time.Millisecond))
+	for _, path := range []string{"/n/zarr.json", "/n/c/0", "/@regular/n/zarr.json", "/@v2/n/.zarray", "/@values/n"} {
+		if is := request(t, h, "GET", path); is.StatusCode != 504 {
+			t.Errorf("%s: status %d, %s", path, is.StatusCode, body(t, is))
+		}
+	}
+}
+
+// TestLongValue has a value whose parts take longer than one of them may. It is whole.
+func TestLongValue(t *testing.T) {
+	m := memstore.New()
+	put(t, m, "n/v", make([]byte, 5<<20))
+	s := &late{Store: m, begun: make(chan struct{}, 9)} // it takes 50 ms for each further MiB
+	is := request(t, handler(t, zarr.At(s, "n"), serve.Options{}.Ending(150*time.Millisecond)), "GET", "/n/v")
+	if got := body(t, is); is.StatusCode != 200 || len(got) != 5<<20 {
+		t.Errorf("status %d, %d bytes", is.StatusCode, len(got))
+	}
+}
+
 // hanging is a store whose reads wait for the end of the request.
 type hanging struct{ store.Store }
 

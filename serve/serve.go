@@ -124,7 +124,8 @@ type Options struct {
 	most     time.Duration // in place of mostTime, in tests
 }
 
-// mostTime is the time after which an answer with values is cut short.
+// mostTime is the time after which an answer with values is cut short. A store may take
+// as long for what precedes a stored value or one of a view, and for each part of it.
 const mostTime = 5 * time.Minute
 
 // mostWaiting bounds the requests that wait for changes: they take little.
@@ -269,6 +270,8 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 		h.end(r, h.serveValues(w, r, rest))
 		return
 	}
+	r, cancel := h.within(r)
+	defer cancel()
 	if options, is := strings.CutPrefix(name, "@"); is {
 		h.end(r, h.serveView(w, r, options, rest))
 		return
@@ -283,6 +286,35 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.end(r, n.serve(w, r, rest))
+}
+
+// within returns a request for stored keys or for a view with the time that its store may
+// take, so that one that hangs does not keep the place of the request.
+func (h *Handler) within(r *http.Request) (*http.Request, context.CancelFunc) {
+	most := h.most
+	if last := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]; last == nextTimestep {
+		most += longestWait
+	}
+	ctx := context.WithValue(r.Context(), patienceKey{}, &patience{r.Context(), most})
+	ctx, cancel := context.WithTimeout(ctx, most)
+	return r.WithContext(ctx), cancel
+}
+
+// patience is how long a read may take that a value is sent in. A long value may take
+// longer, because clients may be slow.
+type patience struct {
+	request context.Context // without an end in time
+	most    time.Duration
+}
+
+type patienceKey struct{}
+
+// patient returns the context for a further read of a request.
+func patient(ctx context.Context) (context.Context, context.CancelFunc) {
+	if p, ok := ctx.Value(patienceKey{}).(*patience); ok {
+		return context.WithTimeout(p.request, p.most)
+	}
+	return ctx, func() {}
 }
 
 // end ends an answer with the error of a store, if there is one.

@@ -4,6 +4,7 @@ package serve_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -655,6 +656,7 @@ func (l *late) Get(ctx context.Context, key store.Key, q store.Request, dst []by
 		defer l.reads.Add(-1)
 		l.begun <- struct{}{}
 		time.Sleep(50 * time.Millisecond)
+		err = cmp.Or(err, ctx.Err())
 	}
 	return data, info, err
 }
