@@ -273,8 +273,9 @@ func TestTimestep(t *testing.T) {
 		}
 		written++
 	}
-	if is := request(t, handler(t, zarr.At(s, "n"), nil), "GET", "/n/current-timestep"); is.StatusCode != 404 {
-		t.Errorf("status %d before the first step", is.StatusCode)
+	// Nothing is stored, so all elements are what they will stay as far as is known.
+	if n := timestep(t, server.URL, "/n/current-timestep"); n != 99_999 {
+		t.Errorf("step %d before the first chunk", n)
 	}
 	for _, prefix := range []string{"/n/", "/@regular/n/", "/@v2/n/"} {
 		before := int(2*written) - 1
@@ -293,5 +294,115 @@ func TestTimestep(t *testing.T) {
 		for timestep(t, server.URL, prefix+"current-timestep") != int(2*written)-1 {
 			time.Sleep(time.Millisecond) // what it has found is used for a while
 		}
+	}
+}
+
+// TestTimestepOfGaps has arrays whose chunks are not all stored.
+func TestTimestepOfGaps(t *testing.T) {
+	for name, c := range map[string]struct {
+		shape       []int64
+		stored      [][]int64
+		want, blind int // with a store that cannot list
+	}{
+		"land in the corner":  {[]int64{10, 4}, [][]int64{{0, 1}, {3, 1}}, 7, 9},
+		"gaps":                {[]int64{10, 4}, [][]int64{{0, 0}, {4, 0}}, 9, 1},
+		"fill values":         {[]int64{10, 4}, nil, 9, 9},
+		"the last, shorter":   {[]int64{9, 4}, [][]int64{{4, 1}, {0, 0}}, 8, 1},
+		"one of many columns": {[]int64{10, 40}, [][]int64{{1, 19}}, 3, 9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := memstore.New()
+			spec := zarr.Spec{Shape: c.shape, Type: dtype.Int8, Chunks: grid.Chunks(2, 2), DimensionNames: []string{"time", "x"}}
+			a, err := zarr.At(s, "n/a").CreateArray(t.Context(), spec, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, index := range c.stored {
+				if err := a.WriteChunk(t.Context(), index, []byte{1, 1, 1, 1}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, one := range []struct {
+				s    store.Store
+				want int
+			}{{s, c.want}, {struct{ store.Store }{s}, c.blind}} {
+				server := watchedServer(t, one.s)
+				// A store that cannot list does not find the members of a group.
+				path := "/n/current-timestep"
+				server.Config.Handler = handler(t, zarr.At(one.s, "n/a"), nil)
+				if n := timestep(t, server.URL, path); n != one.want {
+					t.Errorf("%T: step %d, want %d", one.s, n, one.want)
+				}
+			}
+		})
+	}
+	s := memstore.New()
+	array(t, s, "n", zarr.Spec{Shape: []int64{0, 2}, Type: dtype.Int8}, []int8(nil))
+	if is := request(t, handler(t, zarr.At(s, "n"), nil), "GET", "/n/current-timestep"); is.StatusCode != 404 {
+		t.Errorf("status %d without elements", is.StatusCode)
+	}
+}
+
+// slow is a store whose chunks are found when it is freed, and the end of the request is
+// seen.
+type slow struct {
+	store.Store
+	begun, free chan struct{}
+	lists       atomic.Int64
+}
+
+// Unwrap implements [store.Wrapper].
+func (s *slow) Unwrap() store.Store { return s.Store }
+
+// List implements [store.Lister].
+func (s *slow) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		s.lists.Add(1)
+		s.begun <- struct{}{}
+		select {
+		case <-s.free:
+			store.List(ctx, s.Store, dir, how)(yield)
+		case <-ctx.Done():
+			yield(store.Entry{}, ctx.Err())
+		}
+	}
+}
+
+// TestTimestepShared has several requests for one look, of which one goes away.
+func TestTimestepShared(t *testing.T) {
+	m := memstore.New()
+	array(t, m, "n", zarr.Spec{Shape: []int64{4, 2}, Type: dtype.Int8, Chunks: grid.Chunks(2, 2)}, []int8{1, 1, 1, 1, 1, 1, 1, 1})
+	s := &slow{Store: m, begun: make(chan struct{}, 99), free: make(chan struct{})}
+	h := handler(t, zarr.At(s, "n"), serve.Options{}.Looking(time.Hour))
+	ask := func(ctx context.Context) chan *http.Response {
+		answered := make(chan *http.Response, 1)
+		go func() {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "http://localhost/n/current-timestep", nil))
+			answered <- w.Result()
+		}()
+		return answered
+	}
+	going, leave := context.WithCancel(t.Context())
+	gone := ask(going)
+	<-s.begun
+	leave()
+	<-gone // although the look goes on as long as anybody waits
+	going, leave = context.WithCancel(t.Context())
+	gone = ask(going)
+	<-s.begun // the first look has ended with its only client
+	answers := []chan *http.Response{ask(t.Context()), ask(t.Context())}
+	time.Sleep(10 * time.Millisecond) // they wait, most likely
+	leave()
+	<-gone
+	close(s.free)
+	for _, one := range append(answers, ask(t.Context())) {
+		if is := <-one; is.StatusCode != 200 || body(t, is) != "{\"timestep\":3}\n" {
+			t.Errorf("status %d", is.StatusCode)
+		}
+	}
+	// Each for itself would look five times. The two may have come after the other left.
+	if n := s.lists.Load(); n > 3 {
+		t.Errorf("%d looks", n)
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/store"
 )
 
 // The names of the two documents with which the viewer GridLook follows a data set that
@@ -29,28 +31,85 @@ const (
 // and asks again.
 const longestWait = 5 * time.Minute
 
-// timeline knows the newest time step of a node.
+// longestLook is how long the store may take for one look at all arrays.
+const longestLook = 30 * time.Second
+
+// timeline knows the newest time step of a node. All requests share one look.
 type timeline struct {
 	node     *zarr.Location
 	interval time.Duration // between two looks
 
-	mu     sync.Mutex
-	looked time.Time
-	step   int64
-	err    error
+	mu      sync.Mutex
+	looking *looking
+	last    *looking  // the last one that has ended
+	rested  time.Time // when the next look may begin
 }
 
-// newest returns the index of the last time step whose chunks are stored.
+// looking is a look at a node.
+type looking struct {
+	ctx     context.Context
+	cancel  context.CancelFunc
+	waiters int           // under the mutex of the timeline
+	done    chan struct{} // closed when step and err are there
+	step    int64
+	err     error
+}
+
+// newest returns the index of the last time step that has a stored chunk.
 func (t *timeline) newest(ctx context.Context) (int64, error) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if now := time.Now(); now.Sub(t.looked) >= t.interval {
-		t.step, t.err = t.look(ctx)
-		if t.looked = now; ctx.Err() != nil {
-			t.looked = time.Time{}
-		}
+	if t.last != nil && time.Now().Before(t.rested) {
+		defer t.mu.Unlock()
+		return t.last.step, t.last.err
 	}
-	return t.step, t.err
+	l := t.looking
+	if l == nil {
+		l = &looking{done: make(chan struct{})}
+		l.ctx, l.cancel = context.WithTimeout(context.WithoutCancel(ctx), longestLook)
+		t.looking = l
+		go t.run(l)
+	}
+	l.waiters++
+	t.mu.Unlock()
+	select {
+	case <-l.done:
+		return l.step, l.err
+	case <-ctx.Done():
+		t.leave(l)
+		return 0, ctx.Err()
+	case <-l.ctx.Done(): // also for a store that does not notice
+	}
+	select {
+	case <-l.done:
+		return l.step, l.err
+	default:
+		return 0, l.ctx.Err()
+	}
+}
+
+// leave ends a look that nobody waits for any more.
+func (t *timeline) leave(l *looking) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if l.waiters--; l.waiters == 0 && t.looking == l {
+		l.cancel()
+		t.looking = nil
+	}
+}
+
+// run looks. The next look comes after as long a time, so that a large node does not keep
+// the store busy.
+func (t *timeline) run(l *looking) {
+	begun := time.Now()
+	l.step, l.err = t.look(l.ctx)
+	t.mu.Lock()
+	if t.looking == l {
+		t.looking, t.last = nil, l
+		t.rested = time.Now().Add(max(t.interval, time.Since(begun)))
+	}
+	t.mu.Unlock()
+	close(l.done)
+	l.cancel()
 }
 
 // look finds the newest step: of the variables along the dimension time, or along the
@@ -98,20 +157,52 @@ func (t *timeline) look(ctx context.Context) (int64, error) {
 		}
 	}
 	if err == nil && step < 0 {
-		err = fmt.Errorf("no time step is stored: %w", fs.ErrNotExist)
+		err = fmt.Errorf("there is no time step: %w", fs.ErrNotExist)
 	}
 	return step, err
 }
 
-// storedAlong returns the number of elements along an axis up to the end of its last
-// stored chunk. It looks at the chunks that are first along all other axes. Of these,
-// those before a stored one are stored.
+// mostStored bounds the stored chunks of an array that a look lists.
+const mostStored = 100_000
+
+// storedAlong returns the number of elements along an axis up to the end of the last
+// chunk that is stored anywhere. It is the length of the axis if nothing is stored, such
+// as in an array of fill values, and if too much is.
 func storedAlong(ctx context.Context, a *zarr.Array, axis int) (int64, error) {
-	g := a.Grid()
+	last, seen := int64(-1), 0
+	chunks := a.Core().State()
+	for index, err := range chunks.Engine.Listed(ctx, grid.BoxOf(chunks.Grid.Chunks())) {
+		if errors.Is(err, store.ErrUnsupported) {
+			last, err = lastInCorner(ctx, a, axis)
+			if err == nil {
+				break
+			}
+		}
+		if err != nil {
+			return 0, err
+		}
+		last = max(last, index[axis])
+		if seen++; seen > mostStored {
+			last = -1
+			break
+		}
+	}
+	n := chunks.Grid.Shape()[axis]
+	if last < 0 {
+		return n, nil
+	}
+	c, _ := chunks.Grid.Axis(axis).Cell(last)
+	return min(c.Start+c.Encoded, n), nil
+}
+
+// lastInCorner returns the index along an axis of the last stored chunk of those that are
+// first along all other axes, -1 if there is none, for a store that cannot list. It takes
+// for granted that of these, all before a stored one are stored.
+func lastInCorner(ctx context.Context, a *zarr.Array, axis int) (int64, error) {
 	index := make([]int64, a.Rank())
 	var failed error
 	// The number of stored chunks is the first index that is not.
-	n := sort.Search(int(g.Chunks()[axis]), func(k int) bool {
+	n := sort.Search(int(a.Grid().Chunks()[axis]), func(k int) bool {
 		index[axis] = int64(k)
 		_, err := a.ChunkInfo(ctx, index)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -119,11 +210,7 @@ func storedAlong(ctx context.Context, a *zarr.Array, axis int) (int64, error) {
 		}
 		return err != nil
 	})
-	if n == 0 || failed != nil {
-		return 0, failed
-	}
-	c, _ := g.Axis(axis).Cell(int64(n - 1))
-	return min(c.Start+c.Encoded, a.Shape()[axis]), nil
+	return int64(n) - 1, failed
 }
 
 // serveTimestep answers with the newest time step, or when there is the next one.
@@ -133,7 +220,7 @@ func (s *served) serveTimestep(w http.ResponseWriter, r *http.Request, next bool
 	if next && r.Method == http.MethodGet {
 		ticks := time.NewTicker(s.timeline.interval)
 		defer ticks.Stop()
-		for was, end := step, time.Now().Add(longestWait); (err != nil || step <= was) && time.Now().Before(end); {
+		for was, end := step, time.Now().Add(longestWait); (err != nil || step == was) && time.Now().Before(end); {
 			select {
 			case <-ticks.C:
 			case <-ctx.Done():
