@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"iter"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -171,11 +172,13 @@ func (c *confined) check(key store.Key) error {
 		}
 		path = below
 	}
-	refused := isHidden
-	for name := range strings.SplitSeq(path, "/") {
-		if isHidden(name) {
-			refused = func(string) bool { return false } // the library reads its own files
-		}
+	refused, segments := isHidden, strings.Split(path, "/")
+	if slices.ContainsFunc(segments, isHidden) {
+		refused = func(string) bool { return false } // the library reads its own files
+	}
+	// No path can name what is in the folder of the library, which has no elements.
+	if i := slices.Index(segments, own.Dir); i >= 0 {
+		path = strings.Join(segments[:i], "/")
 	}
 	if !c.holds(path, refused) {
 		return fmt.Errorf("%s: %w", key, errLeadsOut)
