@@ -85,6 +85,17 @@ func TestViewRequests(t *testing.T) {
 			t.Errorf("%s of a version that is kept: status %d", method, kept.StatusCode)
 		}
 	}
+	for from := range 12 { // of a chunk that is in memory
+		for to := from; to < 12; to++ {
+			is := request(t, h, "GET", path, "Range", fmt.Sprintf("bytes=%d-%d", from, to))
+			if is.StatusCode != 206 || body(t, is) != value[from:to+1] {
+				t.Errorf("bytes %d to %d: status %d", from, to, is.StatusCode)
+			}
+		}
+	}
+	if is := request(t, h, "GET", path, "Range", "bytes=0-1,9-11"); is.StatusCode != 206 || !strings.Contains(body(t, is), value[9:12]) {
+		t.Errorf("two ranges: status %d", is.StatusCode)
+	}
 	if is := request(t, h, "HEAD", path); is.ContentLength != 12 || is.Header.Get("ETag") != tag {
 		t.Errorf("HEAD: %d bytes, %s", is.ContentLength, is.Header.Get("ETag"))
 	}

@@ -16,6 +16,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/parallel"
@@ -189,7 +190,9 @@ func (r *request) make(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	defer c.work.Release(held)
-	data := make([]byte, elements*int64(of))
+	buffer := budget.Get(elements * int64(of))
+	defer buffer.Put()
+	data := buffer.Bytes(elements * int64(of))
 	inside := strided.Contiguous(data, r.edges, of).Sub(grid.BoxOf(r.region.Shape()))
 	if n, _ := r.region.Len(); n < elements {
 		strided.FillBytes(data, r.f.state.Fill)
@@ -198,9 +201,10 @@ func (r *request) make(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	if r.f.kind.convert != nil {
-		wide := make([]byte, elements*int64(shown))
-		r.f.kind.convert(wide, data)
-		data = wide
+		wide := budget.Get(elements * int64(shown))
+		defer wide.Put()
+		r.f.kind.convert(wide.Bytes(elements*int64(shown)), data)
+		data = wide.Bytes(elements * int64(shown))
 	}
 	if err := r.f.target.WriteChunk(ctx, r.index, data); err != nil {
 		return nil, withoutPlace(err)
@@ -298,7 +302,9 @@ func (r *request) readUnit(ctx context.Context, c *grid.Chunk, into strided.View
 		// A part of a large unit is read without keeping the rest.
 		shape = part.Shape()
 		elements, _ := part.Len()
-		data := make([]byte, elements*int64(size)) // at most those of the region
+		buffer := budget.Get(elements * int64(size)) // at most those of the region
+		defer buffer.Put()
+		data := buffer.Bytes(elements * int64(size))
 		if err := r.source.ReadBytes(ctx, selection.BoxOf(part), data); err != nil {
 			return err
 		}
