@@ -57,7 +57,7 @@ func (h *Handler) serveView(w http.ResponseWriter, r *http.Request, options, pat
 	at := others["at"]
 	delete(others, "at")
 	for option := range others {
-		err = errors.Join(err, fmt.Errorf("views have no option %q: they have chunks, codec and at", option))
+		err = errors.Join(err, fmt.Errorf("views have no option %q: they have chunks, codec, coarsen, method and at", option))
 	}
 	if err != nil {
 		refuse(w, http.StatusBadRequest, err.Error())
@@ -150,6 +150,7 @@ func (v *view) successor(ctx context.Context, g *generation) string {
 	if last := v.generations[len(v.generations)-1]; last.shows.Moved() {
 		v.generations = append(v.generations, v.generation(strings.ToLower(rand.Text()[:12])))
 		if len(v.generations) > keptGenerations+1 {
+			v.generations[1].shows.Close()
 			v.generations = slices.Delete(v.generations, 1, 2)
 		}
 	}
