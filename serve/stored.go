@@ -236,7 +236,7 @@ func (s *served) value(w http.ResponseWriter, r *http.Request, key store.Key) (f
 	if nodename.IsDocument(key.Base()) {
 		h.Set("Content-Type", "application/json")
 	}
-	r = withRanges(r, info.Size)
+	r = plainly(r, info.Size)
 	first, end := spanOf(r.Header.Get("Range"), info.Size)
 	body := &reader{ctx: r.Context(), object: object, size: info.Size, last: end}
 	defer body.end()
@@ -271,27 +271,51 @@ func (s *served) isUnchanged(w http.ResponseWriter, r *http.Request, key store.K
 	return true, nil
 }
 
-// withRanges returns a request with the ranges that are served. A server may ignore
-// ranges, and has to for HEAD (RFC 9110, section 14.2), and if a range is for the version
-// of a time (section 13.1.5): two versions may have the same second.
-func withRanges(r *http.Request, size int64) *http.Request {
+// plainly returns a request as net/http is to see it: with the ranges that are served,
+// and with the lists of conditions in one line each. A server may ignore ranges, and has
+// to for HEAD (RFC 9110, section 14.2), and if a range is for the version of a time
+// (section 13.1.5): two versions may have the same second.
+func plainly(r *http.Request, size int64) *http.Request {
 	ranges := rangesOf(r.Header.Get("Range"), size)
 	version := r.Header.Get("If-Range")
 	if r.Method == http.MethodHead || version != "" && !strings.HasPrefix(version, `"`) {
 		ranges = ""
 	}
-	if ranges == r.Header.Get("Range") {
-		return r
+	is := r
+	set := func(name, value string) {
+		if is.Header.Get(name) == value {
+			return
+		}
+		if is == r {
+			is = r.Clone(r.Context())
+		}
+		is.Header.Set(name, value)
 	}
-	r = r.Clone(r.Context())
-	r.Header.Set("Range", ranges)
-	return r
+	set("Range", ranges)
+	for _, name := range []string{"If-Match", "If-None-Match"} {
+		set(name, strings.Join(r.Header.Values(name), ","))
+	}
+	return is
 }
 
-// isKept reports whether the client seems to have the version with a tag, so that the
-// value will not be read.
+// isKept reports whether the client has the version with a tag, so that the value will
+// not be read.
 func isKept(r *http.Request, tag string) bool {
-	return tag != "" && strings.Contains(r.Header.Get("If-None-Match"), tag)
+	tag = strings.TrimPrefix(tag, "W/")
+	rest := strings.Join(r.Header.Values("If-None-Match"), ",")
+	for tag != "" {
+		rest = strings.TrimPrefix(strings.TrimLeft(rest, ", \t"), "W/")
+		_, quoted, begins := strings.Cut(rest, `"`)
+		other, after, ends := strings.Cut(quoted, `"`)
+		if !begins || !ends || rest[0] != '"' {
+			return false
+		}
+		if `"`+other+`"` == tag {
+			return true
+		}
+		rest = after
+	}
+	return false
 }
 
 // modified returns the time for Last-Modified, which is zero if it is not known. A server
