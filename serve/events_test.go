@@ -34,7 +34,7 @@ type stream struct {
 // follow connects to the events of the node n.
 func follow(t *testing.T, url string) *stream {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // of a missing event
 	t.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, "GET", url+"/@events/n", nil)
 	if err != nil {

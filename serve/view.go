@@ -150,6 +150,7 @@ func (v *view) successor(ctx context.Context, g *generation) string {
 	if last := v.generations[len(v.generations)-1]; last.shows.Moved() {
 		v.generations = append(v.generations, v.generation(strings.ToLower(rand.Text()[:12])))
 		if len(v.generations) > keptGenerations+1 {
+			v.generations[1].shows.Close()
 			v.generations = slices.Delete(v.generations, 1, 2)
 		}
 	}

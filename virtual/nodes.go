@@ -35,6 +35,22 @@ func openFolder(ctx context.Context, folder, name string, access store.Access) (
 	})
 }
 
+// Show opens the manifest as a store, as if it were stored at a location, such as
+// "archive.vz": the locations of files are relative to that, and references lead to its
+// folder and to what [WithAllowed] names. Nothing is written. The caller closes the
+// store, if it is an [io.Closer].
+func (m *Manifest) Show(ctx context.Context, location string) (store.Store, error) {
+	at, err := placeOf(location)
+	if err != nil {
+		return nil, err
+	}
+	folder, name := at.split()
+	return openIn(ctx, folder.String(), store.ReadOnly, func(home store.Store, dir store.Path, folder string) (*view, error) {
+		from, err := newSites(ctx, home, dir, folder, name)
+		return newStore(m, from), err
+	})
+}
+
 func newStore(m *Manifest, from sources) *view { return &view{content: newNodes(m), sources: from} }
 
 // nodes are the keys of the nodes of a manifest.

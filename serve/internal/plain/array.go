@@ -331,13 +331,12 @@ func (a *array) version(ctx context.Context, key store.Key) (sighting, error) {
 
 // contains reports whether the view has a chunk of this index.
 func (f *face) contains(index []int64) bool {
-	return len(index) == len(f.size) && !slices.ContainsFunc(index, func(n int64) bool { return n < 0 }) &&
-		slices.CompareFunc(index, f.size, func(i, n int64) int {
-			if i < n {
-				return 0
-			}
-			return 1
-		}) == 0
+	for i, n := range index {
+		if n >= f.size[i] {
+			return false
+		}
+	}
+	return len(index) == len(f.size)
 }
 
 // failed returns the error of a read of the source. A read that finds elements moved ends

@@ -72,6 +72,13 @@ type place struct {
 	version string
 }
 
+// close counts arrays that are closed.
+func (c *Cache) close(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.opened -= n
+}
+
 // shelf keeps bytes, which are not changed, up to a limit. Those that were used longest
 // ago make room for others. Concurrent calls for one place make its bytes once.
 type shelf struct {

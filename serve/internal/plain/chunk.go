@@ -23,6 +23,7 @@ import (
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
 )
 
 // request is one chunk of a view that is asked for.
@@ -44,16 +45,16 @@ func (a *array) request(ctx context.Context, index []int64) (*request, error) {
 	if err != nil {
 		return nil, err
 	}
+	r := &request{array: a, f: f, index: index}
 	// The array may have grown since a far store was asked.
-	if r := (&request{array: a, f: f, index: index}); !f.contains(index) || r.isAtEnd() {
-		if f, err = a.current(ctx, true); err != nil {
+	if !a.near && (!f.contains(index) || r.isAtEnd()) {
+		if r.f, err = a.current(ctx, true); err != nil {
 			return nil, err
 		}
 	}
-	if !f.contains(index) {
-		return nil, fmt.Errorf("%w: chunk %v lies beyond %s, whose shape is %v", ErrGone, index, a.name(), f.target.Shape())
+	if !r.f.contains(index) {
+		return nil, fmt.Errorf("%w: chunk %v lies beyond %s, whose shape is %v", ErrGone, index, a.name(), r.f.target.Shape())
 	}
-	r := &request{array: a, f: f, index: index}
 	r.region = r.box()
 	return r, r.stamp(ctx)
 }
@@ -202,20 +203,7 @@ func (r *request) make(ctx context.Context) ([]byte, error) {
 		r.f.kind.convert(wide, data)
 		data = wide
 	}
-	if err := r.f.target.WriteChunk(ctx, r.index, data); err != nil {
-		return nil, withoutPlace(err)
-	}
-	return r.take(ctx)
-}
-
-// take takes the encoded chunk out of the store in memory.
-func (r *request) take(ctx context.Context) ([]byte, error) {
-	key := r.f.target.Core().State().Engine.Key(r.index)
-	data, _, err := r.f.files.Get(ctx, key, store.Request{}, nil)
-	if err == nil {
-		_, err = store.Write(ctx, r.f.files, store.Delete(key), store.Flush)
-	}
-	return data, err
+	return r.f.target.Core().State().Engine.Chain.Encode(nil, strided.Contiguous(data, r.edges, shown))
 }
 
 // makeText is make for elements of variable length.
@@ -231,10 +219,18 @@ func (r *request) makeText(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := zarr.Write(ctx, r.f.target, sel, text.Data); err != nil {
+	// Two versions of a chunk may be made at the same time, so each has a store of its
+	// own.
+	files := memstore.New()
+	to, err := zarr.At(files, "").CreateArray(ctx, r.f.target.Spec(), &zarr.CreateOptions{Options: zarr.Options{StoreFill: true}})
+	if err == nil {
+		err = zarr.Write(ctx, to, sel, text.Data)
+	}
+	if err != nil {
 		return nil, withoutPlace(err)
 	}
-	return r.take(ctx)
+	data, _, err := files.Get(ctx, to.Core().State().Engine.Key(r.index), store.Request{}, nil)
+	return data, err
 }
 
 // read reads the region of the chunk into a view of its shape.

@@ -436,6 +436,11 @@ func TestGone(t *testing.T) {
 			create(t, s, dtype.Int16, &zarr.CreateOptions{Overwrite: true})
 			return nil
 		},
+		"another fill value": func(t *testing.T, s store.Store, _ *zarr.Array) error {
+			spec := zarr.Spec{Shape: []int64{8}, Type: dtype.Int32, Chunks: grid.Chunks(2), FillValue: zarr.FillOf(int32(7))}
+			_, err := zarr.At(s, "").CreateArray(t.Context(), spec, &zarr.CreateOptions{Overwrite: true})
+			return err
+		},
 		"a group": func(t *testing.T, s store.Store, _ *zarr.Array) error {
 			_, err := zarr.At(s, "").CreateGroup(t.Context(), nil, &zarr.CreateOptions{Overwrite: true})
 			return err

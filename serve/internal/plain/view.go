@@ -66,6 +66,16 @@ type opening struct {
 	err error
 }
 
+// isOpen reports whether the array was opened.
+func (o *opening) isOpen() bool {
+	select {
+	case <-o.done:
+		return o.err == nil
+	default:
+		return false
+	}
+}
+
 // New returns a view of the node at a location.
 func New(at *zarr.Location, s Settings, c *Cache) *View {
 	return &View{at: at, settings: s, cache: c, arrays: map[string]*opening{}}
@@ -75,18 +85,28 @@ func New(at *zarr.Location, s Settings, c *Cache) *View {
 // indices, so that a new view has to show it.
 func (v *View) Moved() bool { return v.moved.Load() }
 
+// Close forgets the arrays of a view that is no longer asked.
+func (v *View) Close() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n := 0
+	for _, o := range v.arrays {
+		if o.isOpen() {
+			n++
+		}
+	}
+	v.cache.close(n)
+	v.arrays = map[string]*opening{}
+}
+
 // Look compares the arrays that were asked for with their sources, for [View.Moved].
 func (v *View) Look(ctx context.Context) {
 	v.mu.Lock()
 	list := slices.Collect(maps.Values(v.arrays))
 	v.mu.Unlock()
 	for _, o := range list {
-		select {
-		case <-o.done:
-			if o.err == nil {
-				_, _ = o.array.current(ctx, true) // an error that ends the view is noted
-			}
-		default:
+		if o.isOpen() {
+			_, _ = o.array.current(ctx, true) // an error that ends the view is noted
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/virtualizing"
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
@@ -31,6 +32,34 @@ type opened struct {
 
 // escaped returns the name for an address.
 func (o *opened) escaped() string { return url.PathEscape(o.name) }
+
+// open opens what the command line names: nodes, or files that are one node.
+func (f *serveFlags) open(cmd *cobra.Command, args []string) ([]opened, error) {
+	if f.concat == "" && f.stack == "" {
+		return openNodes(cmd, args)
+	}
+	name, first := session.CutName(args[0])
+	if name == "" || node.Exists(node.LocalPath(args[0])) {
+		// Files of one folder are named after it.
+		if name, first = path.Base(path.Dir(filepath.ToSlash(args[0]))), args[0]; strings.Trim(name, "./") == "" {
+			name = "files"
+		}
+	}
+	if err := checkName(name, first, nil); err != nil {
+		return nil, err
+	}
+	files := append([]string{first}, args[1:]...)
+	join := virtual.Join{Concat: f.concat, Stack: f.stack, Padded: true}
+	s, err := virtualizing.Show(cmd, files, join, func(text string) {
+		f.notes = append(f.notes, text)
+	})
+	if err != nil {
+		return nil, failure.On("serve", first, err)
+	}
+	opt := session.Reading(cmd)
+	opt.Observer, opt.Experimental.EncodedShapes = nil, true
+	return []opened{{name, strings.Join(files, " "), true, zarr.At(s, "").With(opt)}}, nil
+}
 
 // openNodes opens the nodes of the command line. The caller closes those that it returns,
 // also with an error.

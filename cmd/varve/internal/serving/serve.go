@@ -26,16 +26,22 @@ type serveFlags struct {
 	cert, key        string
 	log              string
 	requests         int
+	memory           string
+	budget           int64  // of memory, in bytes; 0 is the default
+	concat, stack    string // the arguments are files of one node
+	notes            []string
 }
 
 // NewServe returns the command serve.
 func NewServe() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "serve NODE…, serve NAME=NODE…",
+		Use:   "serve NODE…, serve NAME=NODE…, serve FILE… --concat DIM",
 		Short: "Publish nodes over HTTP, for reading",
-		Long: `Publish nodes over HTTP, for reading. Each node is at http://ADDRESS/NAME, with its keys as they are
-stored, so every program that reads Zarr over HTTP can open it. NAME is the last part of NODE, without
-.zip or .vz at its end, unless NAME=NODE gives another one. Nothing else of the store is served.
+		Long: `Publish nodes over HTTP, for reading. Each node is at http://ADDRESS/NAME with its keys as they are
+stored, and at http://ADDRESS/@regular/NAME as plain Zarr, with regular chunks and codecs that every
+reader has, whatever NODE is. /@v2/NAME is the same in format 2, and /@values/NAME has selected values.
+NAME is the last part of NODE, without .zip or .vz, unless NAME=NODE gives another one. Nothing else of
+the store is served. With --concat or --stack, files of other formats are one node.
 
 Programs of this machine may read. If other machines can reach the address, a token is needed, which
 is made and printed at the start unless --token-file or the variable VARVE_TOKEN has one; --public
@@ -43,7 +49,8 @@ waives it. Pages of web browsers may read if --allow-origin names their origin. 
 for Prometheus, and /@health says that the server works. SIGINT and SIGTERM end the command when the
 requests in work are answered, within 10 s.`,
 		Example: `  varve serve era5.zarr
-  varve serve t2m=era5.zarr/t2m --allow-origin https://example.org --listen 127.0.0.1:0`,
+  varve serve t2m=era5.zarr/t2m --allow-origin https://example.org --listen 127.0.0.1:0
+  varve serve 'data/*.nc' --concat time`,
 		Annotations: map[string]string{progress.Lasting: ""},
 		ValidArgsFunction: func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 			return node.Complete(cmd, nil, typed)
@@ -61,6 +68,9 @@ requests in work are answered, within 10 s.`,
 	c.Flags().StringVar(&f.key, "tls-key", "", "the `FILE` with the key of --tls-cert")
 	c.Flags().StringVar(&f.log, "access-log", "", "add a line of JSON for each request to `FILE`; - is standard output")
 	c.Flags().IntVar(&f.requests, "max-requests", 0, "have at most `N` requests in work, and refuse others for the time being; the default is 256")
+	c.Flags().StringVar(&f.memory, "memory", "", "give views at most `SIZE` of memory, with what they keep, such as 1GiB (256MiB by default)")
+	c.Flags().StringVar(&f.concat, "concat", "", "serve files as one node: put arrays with the dimension `DIM` one after the other along it")
+	c.Flags().StringVar(&f.stack, "stack", "", "serve files as one node: give arrays a new first axis `DIM` with one index for each file")
 	c.Args = func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) }
 	c.RunE = f.run
 	return c
@@ -80,6 +90,15 @@ func (f *serveFlags) check(cmd *cobra.Command, args []string) error {
 		return failure.BadUsage("--tls-cert and --tls-key belong together: give both")
 	case f.requests < 0 || f.requests == 0 && cmd.Flags().Changed("max-requests"):
 		return failure.BadUsage("--max-requests must be at least 1")
+	case f.memory != "":
+		var err error
+		if f.budget, err = phrase.ParseSize(f.memory); err != nil {
+			return failure.BadUsage("--memory: %w", err)
+		}
+	}
+	switch {
+	case f.concat != "" && f.stack != "":
+		return failure.BadUsage("--concat and --stack exclude each other")
 	case f.log == "-" && session.WantsJSON(cmd):
 		return failure.BadUsage("--access-log - would mix with the document of --json: give a file")
 	}
@@ -88,7 +107,7 @@ func (f *serveFlags) check(cmd *cobra.Command, args []string) error {
 
 // run serves until the context of the command ends.
 func (f *serveFlags) run(cmd *cobra.Command, args []string) (err error) {
-	nodes, err := openNodes(cmd, args)
+	nodes, err := f.open(cmd, args)
 	defer func() { err = errors.Join(err, closeNodes(nodes)) }()
 	if err != nil {
 		return err
@@ -132,6 +151,7 @@ type announcedNode struct {
 	Name    string `json:"name"`
 	Node    string `json:"node"`
 	Address string `json:"address"`
+	Plain   string `json:"plain"` // the address of a view that every reader can open
 }
 
 // announce prints where the nodes are. Programs wait for the first line on standard
@@ -147,7 +167,7 @@ func (f *serveFlags) announce(cmd *cobra.Command, l *listener, who *access, node
 	}
 	private := false
 	for _, n := range nodes {
-		a.Nodes = append(a.Nodes, announcedNode{n.name, n.location, base + n.escaped()})
+		a.Nodes = append(a.Nodes, announcedNode{n.name, n.location, base + n.escaped(), base + "@regular/" + n.escaped()})
 		private = private || n.private
 	}
 	if session.WantsJSON(cmd) || err != nil {
@@ -159,6 +179,10 @@ func (f *serveFlags) announce(cmd *cobra.Command, l *listener, who *access, node
 	}
 	for _, n := range a.Nodes {
 		fmt.Fprintf(&b, "%s  %s\n", n.Address, phrase.Printable(n.Node))
+	}
+	fmt.Fprintf(&b, "plain Zarr, for every reader: %s\n", a.Nodes[0].Plain)
+	for _, note := range f.notes {
+		fmt.Fprintf(&b, "note: %s\n", note)
 	}
 	if private && who.token == "" && l.loopback {
 		b.WriteString("note: every user of this machine can read what is served; --listen unix:PATH makes a socket that only you can use\n")

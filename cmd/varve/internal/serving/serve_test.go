@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -462,5 +463,52 @@ func TestComplaints(t *testing.T) {
 	}
 	if b.String() != "varve: http: panic serving 127.0.0.1:1: x\n" {
 		t.Errorf("it printed %q", &b)
+	}
+}
+
+// TestStack serves files of another format as one node, without a manifest.
+func TestStack(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "runs")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for i := range byte(3) {
+		const header = "{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }"
+		text := "\x93NUMPY\x01\x00\x76\x00" + header + strings.Repeat(" ", 0x75-len(header)) + "\n" + string([]byte{i, i + 10})
+		if err := os.WriteFile(filepath.Join(dir, string('a'+i)+".npy"), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pattern := filepath.Join(dir, "*.npy")
+	for _, c := range []struct{ arg, name string }{{pattern, "runs"}, {"x=" + pattern, "x"}} {
+		r := start(t, c.arg, "--stack", "run")
+		g, err := zarr.OpenGroup(t.Context(), r.base+"@regular/"+c.name, nil)
+		if err != nil {
+			t.Fatal(err, r.errs)
+		}
+		found := 0
+		for m, err := range g.Members(t.Context(), false) {
+			if err != nil || m.Err != nil {
+				t.Fatal(err, m.Err)
+			}
+			got, err := zarr.Read[uint8](t.Context(), m.Node.(*zarr.Array), nil)
+			if err == nil && slices.Equal(got.Data, []uint8{0, 10, 1, 11, 2, 12}) {
+				found++
+			}
+		}
+		if err := g.Close(); err != nil || found != 1 {
+			t.Errorf("%d arrays have the elements of the files, %v", found, err)
+		}
+		r.stop(t)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 3 {
+		t.Errorf("the folder has %v, %v", left, err)
+	}
+	if err := execute(t.Context(), io.Discard, io.Discard, pattern, "--stack", "run", "--concat", "time"); err == nil {
+		t.Error("--stack and --concat together")
+	}
+	if err := execute(t.Context(), io.Discard, io.Discard, filepath.Join(dir, "none*.npy"), "--stack", "run"); err == nil {
+		t.Error("a pattern without a file")
 	}
 }

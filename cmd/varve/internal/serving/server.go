@@ -53,7 +53,7 @@ func newServer(cmd *cobra.Command, f *serveFlags, nodes []opened, who *access, c
 		list = append(list, serve.Node{Name: n.name, Location: n.at})
 	}
 	s.handler, err = serve.New(list, &serve.Options{
-		Hosts: who.hosts, Origins: f.origins, Token: who.token, Requests: f.requests, Log: slog.New(errs),
+		Hosts: who.hosts, Origins: f.origins, Token: who.token, Requests: f.requests, Budget: f.budget, Log: slog.New(errs),
 		Mount: map[string]http.Handler{"metrics": s.meter}, Answered: s.meter.answered,
 	})
 	if err != nil {

@@ -552,6 +552,58 @@ func (f *virtualizeFlags) create(ctx context.Context, m *virtual.Manifest, at st
 	return err
 }
 
+// Show scans the files that arguments name and opens what they are together, without
+// storing a manifest. note gets a line for each array that is left out, and for what
+// files have in different ways.
+func Show(cmd *cobra.Command, args []string, join virtual.Join, note func(text string)) (shown store.Store, err error) {
+	files, err := namedFiles(args, cmd.InOrStdin())
+	if err != nil {
+		return nil, err
+	}
+	ctx := cmd.Context()
+	for _, file := range files {
+		if err := node.CheckFolder(file); err != nil {
+			return nil, err
+		}
+		ctx = virtual.WithAllowed(ctx, file) // the user has named it
+	}
+	const location = "files" + virtual.Suffix // in the working directory, where there is none
+	c, err := virtual.NewCollector(location)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	line := progress.NewCount(cmd, "scanning", int64(len(files)))
+	defer line.End()
+	arrays := 0
+	c.Added = func(p *virtual.Part) {
+		line.Add(1)
+		for _, x := range p.Refused {
+			if arrays++; x.Array && arrays <= shownAlike {
+				note(fmt.Sprintf("%s of %s is left out: %s", phrase.Printable(x.Path), phrase.Printable(p.Name), failure.OneLine(x.Err)))
+			}
+		}
+	}
+	j, err := virtual.NewJoined(join)
+	if err == nil {
+		err = c.Collect(ctx, j, files)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range j.Summary(shownAlike) {
+		note(failure.WithoutPackages(text))
+	}
+	m, err := j.Finish()
+	if err != nil {
+		return nil, err
+	}
+	if len(m.Arrays) == 0 {
+		return nil, failure.Unsupported("the files have no arrays that could be taken")
+	}
+	return m.Show(ctx, location)
+}
+
 // namedFiles returns the files that arguments name.
 func namedFiles(args []string, in io.Reader) (files []string, err error) {
 	for _, arg := range args {

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plain
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"varve.dev/zarr/store"
+)
+
+// TestShelfOnce makes bytes once for calls that come at the same time.
+func TestShelfOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, made, enough := &shelf{limit: 1 << 20}, 0, make(chan struct{})
+		var g sync.WaitGroup
+		for range 5 {
+			g.Go(func() {
+				data, err := s.get(t.Context(), place{where: "a", version: "1"}, func(context.Context) ([]byte, error) {
+					made++
+					<-enough
+					return []byte{7}, nil
+				})
+				if err != nil || !slices.Equal(data, []byte{7}) {
+					t.Error(data, err)
+				}
+			})
+		}
+		synctest.Wait()
+		close(enough)
+		g.Wait()
+		if made != 1 {
+			t.Errorf("the bytes were made %d times", made)
+		}
+	})
+}
+
+// TestShelfCancel ends the work when nobody waits for it, and not before.
+func TestShelfCancel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{limit: 1 << 20}
+		ended := 0
+		get := func(ctx context.Context) error {
+			_, err := s.get(ctx, place{where: "a", version: "1"}, func(ctx context.Context) ([]byte, error) {
+				<-ctx.Done()
+				ended++
+				return nil, ctx.Err()
+			})
+			return err
+		}
+		first, stopFirst := context.WithCancel(t.Context())
+		second, stopSecond := context.WithCancel(t.Context())
+		errs := make(chan error, 2)
+		go func() { errs <- get(first) }()
+		go func() { errs <- get(second) }()
+		synctest.Wait()
+		stopFirst()
+		err := <-errs
+		synctest.Wait()
+		if !errors.Is(err, context.Canceled) || ended != 0 {
+			t.Errorf("%v, ended %d times", err, ended)
+		}
+		stopSecond()
+		if err := <-errs; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if ended != 1 || len(s.entries) != 0 {
+			t.Errorf("ended %d times, %d entries left", ended, len(s.entries))
+		}
+	})
+}
+
+// TestShelfLimit keeps what was used last.
+func TestShelfLimit(t *testing.T) {
+	s, made := &shelf{limit: 16 << 10}, 0
+	get := func(where, version string) {
+		t.Helper()
+		if _, err := s.get(t.Context(), place{where: where, version: version}, func(context.Context) ([]byte, error) {
+			made++
+			return make([]byte, 1<<10), nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, where := range []string{"a", "b", "c", "a", "d", "e", "f", "a", "g", "h", "i", "j", "k", "a"} {
+		get(where, "1")
+	}
+	if made != 11 || s.size > s.limit {
+		t.Errorf("made %d times, %d bytes", made, s.size)
+	}
+	get("b", "1") // the oldest
+	get("a", "2")
+	if made != 13 {
+		t.Errorf("made %d times", made)
+	}
+	get("c", "")
+	get("c", "")
+	if made != 15 {
+		t.Errorf("made %d times where the version is not known", made)
+	}
+	failed := errors.New("failed")
+	for range 2 {
+		_, err := s.get(t.Context(), place{where: "x", version: "1"}, func(context.Context) ([]byte, error) {
+			made++
+			return nil, failed
+		})
+		if err != failed {
+			t.Error(err)
+		}
+	}
+	if made != 17 {
+		t.Errorf("made %d times after errors", made)
+	}
+}
+
+// TestVersionOf keeps nothing of a file that was written just now: its next version may
+// have the same time.
+func TestVersionOf(t *testing.T) {
+	now := time.Now()
+	for _, c := range []struct {
+		version string
+		age     time.Duration
+		want    string
+	}{
+		{"", time.Hour, ""}, {"1", 0, "1"}, {"1", time.Hour, "1"}, {"W/1", time.Hour, "W/1"}, {"W/1", time.Second, ""},
+	} {
+		if is := versionOf(store.Info{Version: store.MakeVersion(c.version), Modified: now.Add(-c.age)}, now); is != c.want {
+			t.Errorf("%+v: %q", c, is)
+		}
+	}
+}
