@@ -135,11 +135,11 @@ func (s *served) contains(path string) bool { return s.holds(path, isHidden) }
 // followed, without a segment that is refused.
 func (s *served) holds(path string, refused func(string) bool) bool {
 	root, rootErr := s.directories.Resolve(s.root)
-	below, err := s.root.Join(path)
+	below, err := s.root.Key(path + "/x") // files of Varve have keys, and no paths
 	if rootErr != nil || err != nil {
 		return false
 	}
-	real, err := s.directories.Resolve(below)
+	real, err := s.directories.Resolve(below.Dir())
 	if err != nil {
 		return false // a link that leads out of the store
 	}
