@@ -120,8 +120,12 @@ var harms = map[string]struct {
 	"a flipped bit": {func(_ *testing.T, d *damaged) error {
 		return d.change("c/1", func(b []byte) []byte { b[3] ^= 1; return b })
 	}, 500, 200},
-	"a link to nothing for a chunk": {func(_ *testing.T, d *damaged) error {
-		return errors.Join(os.Remove(d.file("c/1")), os.Symlink("none", d.file("c/1")))
+	"a link to nothing for a chunk": {func(t *testing.T, d *damaged) error {
+		err := os.Remove(d.file("c/1"))
+		if linkErr := os.Symlink("none", d.file("c/1")); linkErr != nil {
+			t.Skip("this system has no symbolic links for us: ", linkErr)
+		}
+		return err
 	}, 0, 200},
 }
 
