@@ -174,6 +174,55 @@ func TestHarm(t *testing.T) {
 	}
 }
 
+// TestGrowthBehindLink serves an array by a symbolic link. Its view lives through growth,
+// but takes no file of Varve for true to which a link leads from elsewhere.
+func TestGrowthBehindLink(t *testing.T) {
+	dir := t.TempDir()
+	s, err := filestore.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close(s)
+	a := array(t, s, "x/n", zarr.Spec{Shape: []int64{9}, Type: dtype.Int32, Chunks: grid.Chunks(3)}, numbers(0, 9))
+	if err := os.Symlink("x", filepath.Join(dir, "now")); err != nil {
+		t.Skip("this system has no symbolic links for us: ", err)
+	}
+	h := handler(t, zarr.At(s, "now/n"), nil)
+	const chunk = "/@regular,chunks=9/n/c/0"
+	if is := request(t, h, "GET", chunk); is.StatusCode != 200 {
+		t.Fatalf("before: status %d", is.StatusCode)
+	}
+	if err := zarr.Append(t.Context(), a, 0, numbers(9, 1), nil); err != nil {
+		t.Fatal(err)
+	}
+	if is := request(t, h, "GET", chunk); is.StatusCode != 200 {
+		t.Errorf("after growth: status %d, %s", is.StatusCode, body(t, is))
+	}
+	own := filepath.Join(dir, "x", "n", "__varve")
+	if err := errors.Join(os.RemoveAll(own), os.Symlink(filepath.Join("..", "..", "secret"), own)); err != nil {
+		t.Fatal(err)
+	}
+	if err := zarr.Append(t.Context(), a, 0, numbers(10, 1), nil); err == nil {
+		t.Error("a link was followed")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "x", "n", "zarr.json"), []byte(strings.Replace(string(document(t, dir)), "10", "11", 1)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if is := request(t, h, "GET", chunk); is.StatusCode < 400 {
+		t.Errorf("files of Varve behind a link: status %d", is.StatusCode)
+	}
+}
+
+// document returns the document of the array of [TestGrowthBehindLink].
+func document(t *testing.T, dir string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "x", "n", "zarr.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
 // expectHarm checks the status of an answer, 0 for any, and the body of a refusal.
 func expectHarm(t *testing.T, what string, want int, is *http.Response, text string) {
 	t.Helper()
