@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Writes one data set in three forms below a folder: v3.zarr, v2.zarr and file.nc."""
+"""Writes one data set in four forms below a folder: v3.zarr, v2.zarr and file.nc, packed, and floats.zarr."""
 
 import sys
 import numpy as np
@@ -18,3 +18,4 @@ packed = {"t2m": {"scale_factor": 0.01, "add_offset": 0.0, "dtype": "i2", "_Fill
 ds.to_zarr(sys.argv[1] + "/v3.zarr", zarr_format=3, encoding=packed)
 ds.to_zarr(sys.argv[1] + "/v2.zarr", zarr_format=2, encoding=packed)
 ds.to_netcdf(sys.argv[1] + "/file.nc", engine="netcdf4", encoding=packed)
+ds.to_zarr(sys.argv[1] + "/floats.zarr", zarr_format=3)

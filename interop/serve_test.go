@@ -278,3 +278,33 @@ func TestServeXarray(t *testing.T) {
 		}
 	}
 }
+
+// TestServeCoarsened compares coarsened views with what xarray makes of the whole arrays.
+func TestServeCoarsened(t *testing.T) {
+	python, dir := interpreter(t), t.TempDir()
+	out, err := exec.Command(python, "-W", "ignore", "serve_dataset.py", dir).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var nodes []serve.Node
+	names := []string{"floats.zarr", "v3.zarr", "v2.zarr", "file.nc"}
+	for _, name := range names {
+		at, err := zarr.Locate(t.Context(), filepath.Join(dir, name), store.ReadOnly)
+		check(t, err)
+		defer store.Close(at.Store())
+		nodes = append(nodes, serve.Node{Name: name, Location: at})
+	}
+	h, err := serve.New(nodes, nil)
+	check(t, err)
+	server := httptest.NewServer(h)
+	defer server.Close()
+	c := startClient(t, python, "coarsen")
+	for _, name := range names {
+		for _, view := range []string{"@regular", "@v2", "@regular,chunks=2x3x3"} {
+			f := c.ask(t, map[string]any{"url": server.URL + "/@regular/" + name, "coarse": fmt.Sprintf("%s/%s,coarsen=time:9+lat:3+lon:7/%s", server.URL, view, name)})
+			if f.Error != "" || len(f.Variables) != 6 {
+				t.Errorf("%s of %s: %v %s", view, name, f.Variables, f.Error)
+			}
+		}
+	}
+}

@@ -42,7 +42,7 @@ func (w *work) cascade(ctx context.Context) error {
 	group, ctx := parallel.New(ctx)
 	group.SetLimit(workers)
 	from := w.source(0)
-	for _, index := range depthFirst(w.reducer, w.grids, w.wanted[0]) {
+	for _, index := range depthFirst(w.Reducer, w.grids, w.wanted[0]) {
 		if ctx.Err() != nil {
 			break
 		}
@@ -50,7 +50,7 @@ func (w *work) cascade(ctx context.Context) error {
 			// A tile takes memory only when its goroutine begins, so the limit of
 			// goroutines bounds the memory.
 			t := c.newTile(0, index)
-			if err := from.derive(ctx, w.reducer, t.box, t.view); err != nil {
+			if err := from.derive(ctx, w.Reducer, t.box, t.view); err != nil {
 				return err
 			}
 			return c.finish(ctx, 0, t)
@@ -79,7 +79,7 @@ var errTooLarge = fmt.Errorf("%w: a tile has more bytes than 63 bits can count",
 // level. above are those of the levels above the first. each is 0 if they overflow.
 func (c *cascade) each() (each, above int64) {
 	first, ok := c.tileBytes(0)
-	piece, fine := c.source(0).longestPiece(c.reducer, longest(c.grids[0]), c.size())
+	piece, fine := c.source(0).longestPiece(c.Reducer, longest(c.grids[0]), c.size())
 	for k := 1; k < len(c.grids); k++ {
 		n, fits := c.unfinished(k)
 		above += n
@@ -97,8 +97,8 @@ func (c *cascade) unfinished(k int) (int64, bool) {
 	// Blocks that chunks of the level below cut can be folded only when all of their
 	// elements are there. Such a tile keeps the elements below.
 	if ok && c.cutsBlocks(k) {
-		for _, f := range c.factors {
-			n *= f // a block has few elements, see [mostBlock]
+		for _, f := range c.Block {
+			n *= f // a block has few elements, see [reduction.MostBlock]
 			ok = ok && n > 0
 		}
 		own, _ := c.tileBytes(k)
@@ -109,7 +109,7 @@ func (c *cascade) unfinished(k int) (int64, bool) {
 
 // cutsBlocks reports whether chunks of the level below level k end within blocks.
 func (c *cascade) cutsBlocks(k int) bool {
-	for i, f := range c.factors {
+	for i, f := range c.Block {
 		if !aligned(c.grids[k-1].Axis(i), f) {
 			return true
 		}
@@ -128,7 +128,7 @@ func (c *cascade) newTile(k int, index []int64) *tile {
 func (c *cascade) finish(ctx context.Context, k int, t *tile) error {
 	defer t.free()
 	if t.below != nil {
-		c.reduce(t.view, *t.below)
+		c.Reduce(t.view, *t.below)
 	}
 	if err := c.write(ctx, k, t); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (c *cascade) finish(ctx context.Context, k int, t *tile) error {
 
 // above returns the tile of level k that a tile of the level below is a part of.
 func (c *cascade) above(k int, box grid.Box) (*tile, int64, error) {
-	cells, err := c.grids[k].Touched(c.reducer.above(box))
+	cells, err := c.grids[k].Touched(c.Above(box))
 	if n, _ := cells.Len(); err == nil && n != 1 {
 		err = fmt.Errorf("pyramid: elements %v of level %d belong to %s", box, k, quantity.Count(n, "tiles"))
 	}
@@ -168,7 +168,7 @@ func (c *cascade) above(k int, box grid.Box) (*tile, int64, error) {
 		t = c.newTile(k, index)
 		fill := t.view
 		if c.cutsBlocks(k) {
-			below := t.room(c.reducer.below(t.box, c.grids[k-1].Shape()), c.size())
+			below := t.room(c.Below(t.box, c.grids[k-1].Shape()), c.size())
 			t.below, fill = &below, below
 		}
 		// Tiles below that are not made have the fill value.
@@ -182,11 +182,11 @@ func (c *cascade) above(k int, box grid.Box) (*tile, int64, error) {
 // other parts at the same time.
 func (c *cascade) take(t *tile, k int, below *tile) {
 	if t.below != nil {
-		from := c.reducer.below(t.box, c.grids[k-1].Shape())
+		from := c.Below(t.box, c.grids[k-1].Shape())
 		strided.Copy(t.below.Sub(relative(below.box, from)), below.view)
 		return
 	}
-	c.reduce(t.view.Sub(relative(c.reducer.above(below.box), t.box)), below.view)
+	c.Reduce(t.view.Sub(relative(c.Above(below.box), t.box)), below.view)
 }
 
 // isComplete reports whether a tile has got everything from below. It is no longer open

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/reduction"
 	"varve.dev/zarr/metadata"
 )
 
@@ -107,8 +108,8 @@ func factorsOf(asked []int64, names []string, rank int) ([]int64, error) {
 	case n == 1:
 		return nil, fmt.Errorf("%w: no axis is divided; give a factor of at least 2 for one of them", zarr.ErrInvalidArgument)
 	// The sums of [short] integers fit into 64 bits only for so many elements.
-	case !ok || n > mostBlock:
-		return nil, fmt.Errorf("%w: the factors %v make blocks of more than %s", zarr.ErrInvalidArgument, factors, quantity.Count(mostBlock, "elements"))
+	case !ok || n > reduction.MostBlock:
+		return nil, fmt.Errorf("%w: the factors %v make blocks of more than %s", zarr.ErrInvalidArgument, factors, quantity.Count(reduction.MostBlock, "elements"))
 	}
 	return factors, nil
 }

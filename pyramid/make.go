@@ -160,7 +160,7 @@ func (w *work) create(ctx context.Context) error {
 		}
 		spec := w.base.Spec()
 		spec.Shape, spec.Grid = g.Shape(), g
-		spec.DimensionNames = w.layout.names(spec.DimensionNames, w.factors, k+1)
+		spec.DimensionNames = w.layout.names(spec.DimensionNames, w.Block, k+1)
 		var err error
 		if spec.Attributes, err = w.attributes(k + 1); err != nil {
 			return err
@@ -206,7 +206,7 @@ func (w *work) attributes(level int) (json.RawMessage, error) {
 		Level   int     `json:"level"`
 		Method  Method  `json:"method"`
 		Factors []int64 `json:"factors"`
-	}{w.layout.name, level, w.Method, w.factors})
+	}{w.layout.name, level, w.Method, w.Block})
 	if err != nil {
 		return nil, err
 	}

@@ -249,19 +249,19 @@ func (w *work) fill(d *description, levels int) (err error) {
 	set(datasetsMember, w.datasets(d, levels))
 	if ours {
 		set("type", w.Method)
-		set("metadata", map[string]any{"method": ome.Pyramid, "factors": w.factors})
+		set("metadata", map[string]any{"method": ome.Pyramid, "factors": w.Block})
 	}
 	return err
 }
 
 // axes describes the axes of the array.
-func (w *work) axes() []axis { return axesOf(w.present.DimensionNames(), w.factors) }
+func (w *work) axes() []axis { return axesOf(w.present.DimensionNames(), w.Block) }
 
 // datasets returns the array, the levels of other programs, and its own ones. These have
 // the scale of the array times all factors. If their elements stand for blocks, their
 // positions are the centres of these. Larger elements follow smaller ones.
 func (w *work) datasets(d *description, levels int) []dataset {
-	scale, shift, shifted := d.base(len(w.factors))
+	scale, shift, shifted := d.base(len(w.Block))
 	list := slices.Clone(d.datasets)
 	if len(list) == 0 {
 		list = append(list, dataset{Path: w.layout.name, Transformations: transformations(scale, shift, false)})
@@ -273,7 +273,7 @@ func (w *work) datasets(d *description, levels int) []dataset {
 	}
 	for k := range levels {
 		s, t := slices.Clone(scale), slices.Clone(shift)
-		for i, f := range w.factors {
+		for i, f := range w.Block {
 			times[i] *= float64(f)
 			s[i] *= times[i]
 			if w.Method.centred() {

@@ -71,7 +71,7 @@ func NewPlan(ctx context.Context, a *zarr.Array, opt *Options) (*Plan, error) {
 // plan returns what is to be made.
 func (w *work) plan() *Plan {
 	p := &Plan{
-		Group: w.group.Path(), Array: w.layout.name, Method: w.Method, Factors: w.factors, Rebuild: w.rebuild,
+		Group: w.group.Path(), Array: w.layout.name, Method: w.Method, Factors: w.Block, Rebuild: w.rebuild,
 		Deviation: deviation(w.axes()), Others: slices.Sorted(maps.Keys(w.others)),
 	}
 	for k, g := range w.grids {
@@ -103,7 +103,7 @@ func (w *work) transfer(k int) (read, written int64) {
 		box := boxOf(w.grids[k], indexOf(w.grids[k], n))
 		size, _ := box.Len()
 		written += size
-		for piece := range from.pieces(w.reducer, w.below(box, from.grid.Shape()), w.size()) {
+		for piece := range from.pieces(w.Reducer, w.Below(box, from.grid.Shape()), w.size()) {
 			// Pieces of fill values are not read.
 			if from.any(piece) {
 				size, _ := piece.Len()

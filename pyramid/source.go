@@ -3,10 +3,8 @@
 package pyramid
 
 import (
-	"cmp"
 	"context"
 	"iter"
-	"slices"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
@@ -14,7 +12,7 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/failure"
-	"varve.dev/zarr/internal/number"
+	"varve.dev/zarr/internal/reduction"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/internal/subset"
 	"varve.dev/zarr/selection"
@@ -46,9 +44,9 @@ func fewBytes(from store.Store) int64 {
 }
 
 // derive makes the elements of a box of the level above s.
-func (s *source) derive(ctx context.Context, r *reducer, box grid.Box, dst strided.View) error {
-	for piece := range s.pieces(r, r.below(box, s.grid.Shape()), dst.Size) {
-		part := dst.Sub(relative(r.above(piece), box))
+func (s *source) derive(ctx context.Context, r *reduction.Reducer, box grid.Box, dst strided.View) error {
+	for piece := range s.pieces(r, r.Below(box, s.grid.Shape()), dst.Size) {
+		part := dst.Sub(relative(r.Above(piece), box))
 		if !s.any(piece) {
 			strided.Fill(part, s.fill)
 			continue
@@ -61,7 +59,7 @@ func (s *source) derive(ctx context.Context, r *reducer, box grid.Box, dst strid
 }
 
 // read makes the elements of dst from a piece.
-func (s *source) read(ctx context.Context, r *reducer, piece grid.Box, dst strided.View) error {
+func (s *source) read(ctx context.Context, r *reduction.Reducer, piece grid.Box, dst strided.View) error {
 	n, _ := piece.Len() // at most what the tiles have, see [work.sizes]
 	n *= int64(dst.Size)
 	buffer := budget.Get(n)
@@ -70,7 +68,7 @@ func (s *source) read(ctx context.Context, r *reducer, piece grid.Box, dst strid
 	if err := s.array.ReadBytes(ctx, selection.BoxOf(piece), data); err != nil {
 		return err
 	}
-	r.reduce(dst, strided.Contiguous(data, piece.Shape(), dst.Size))
+	r.Reduce(dst, strided.Contiguous(data, piece.Shape(), dst.Size))
 	return nil
 }
 
@@ -86,7 +84,7 @@ func relative(box, from grid.Box) grid.Box {
 // pieces yields boxes that a region consists of and that do not cut blocks. They are
 // chunks if these do not cut blocks either. A small region is one piece if everything in
 // it may be stored.
-func (s *source) pieces(r *reducer, region grid.Box, size int) iter.Seq[grid.Box] {
+func (s *source) pieces(r *reduction.Reducer, region grid.Box, size int) iter.Seq[grid.Box] {
 	return func(yield func(grid.Box) bool) {
 		// One read of the region makes fewer calls. With chunks that are not stored it
 		// would allocate and fold fill values that a piece of its own skips.
@@ -96,7 +94,7 @@ func (s *source) pieces(r *reducer, region grid.Box, size int) iter.Seq[grid.Box
 		}
 		ends, counts := make([][]int64, len(region)), make([]int64, len(region))
 		for i, in := range region {
-			ends[i] = boundaries(s.grid.Axis(i), in, r.factors[i])
+			ends[i] = boundaries(s.grid.Axis(i), in, r.Block[i])
 			counts[i] = int64(len(ends[i]) - 1)
 		}
 		for index := range grid.BoxOf(counts).Indices() {
@@ -154,10 +152,10 @@ func (s *source) some(box grid.Box, stored bool) bool {
 
 // longestPiece returns the bytes of the largest piece that a tile is made of. tile has
 // the longest edges of the level above.
-func (s *source) longestPiece(r *reducer, tile []int64, size int) (int64, bool) {
+func (s *source) longestPiece(r *reduction.Reducer, tile []int64, size int) (int64, bool) {
 	whole, piece := int64(size), int64(size)
 	ok := true
-	for i, f := range r.factors {
+	for i, f := range r.Block {
 		axis := s.grid.Axis(i)
 		region := axis.Extent()
 		if tile[i] < region/f {
@@ -193,104 +191,6 @@ func aligned(axis grid.Axis, f int64) bool {
 		}
 	}
 	return true
-}
-
-// reals returns how an element is made of the values of a block, which are not missing.
-func reals[T cmp.Ordered](m Method, mean func([]T) T) func([]T) T {
-	switch m {
-	case Mean:
-		return mean
-	case Mode:
-		return mode[T]
-	case Min:
-		return slices.Min[[]T]
-	}
-	return slices.Max[[]T]
-}
-
-// plain makes elements block by block. It leaves out NaN and the values of absent.
-func plain[T comparable](method func([]T) T, absent []T) rowMaker {
-	return func(int) makeRow {
-		var block []T
-		return func(dst []byte, rows [][]byte, f int) {
-			out := as[T](dst)
-			for j := range out {
-				block = gather(block[:0], rows, j*f, f, absent)
-				if len(block) > 0 {
-					out[j] = method(block)
-				} else {
-					out[j] = as[T](rows[0])[j*f]
-				}
-			}
-		}
-	}
-}
-
-// gather appends the values of a block that are not missing.
-func gather[T comparable](block []T, rows [][]byte, from, f int, absent []T) []T {
-	for _, r := range rows {
-		row := as[T](r)
-		for _, x := range row[from:min(from+f, len(row))] {
-			if !isNaN(x) && !slices.Contains(absent, x) {
-				block = append(block, x)
-			}
-		}
-	}
-	return block
-}
-
-// isNaN reports whether a number is NaN, which differs from itself.
-func isNaN[T comparable](x T) bool { y := x; return x != y }
-
-// converted makes elements of a format that Go has not, by way of numbers that it has.
-func converted[T wide | float64](
-	f *number.Format, part func(*number.Block) []T, rows func(Method, [][]byte) rowMaker, m Method, absent [][]byte,
-) rowMaker {
-	load := func(dst []T, src []byte) []T {
-		b := number.NewBlock()
-		defer b.Free()
-		for len(src) > 0 {
-			n := f.Load(b, src[:min(len(src), number.Size*f.Bytes)])
-			dst, src = append(dst, part(b)[:n]...), src[n*f.Bytes:]
-		}
-		return dst
-	}
-	store := func(dst []byte, src []T) {
-		b := number.NewBlock()
-		defer b.Free()
-		for len(src) > 0 {
-			n := copy(part(b), src)
-			f.Store(dst[:n*f.Bytes], b)
-			dst, src = dst[n*f.Bytes:], src[n:]
-		}
-	}
-	var values [][]byte
-	for _, e := range absent {
-		values = append(values, bytesOf(load(nil, e)))
-	}
-	maker := rows(m, values)
-	return func(width int) makeRow { return convertedRow(maker(width), load, store) }
-}
-
-// convertedRow loads rows, and stores the row that is made of them.
-func convertedRow[T any](row makeRow, load func([]T, []byte) []T, store func([]byte, []T)) makeRow {
-	var room, out []T
-	return func(dst []byte, rows [][]byte, f int) {
-		room = room[:0]
-		ends := make([]int, len(rows))
-		for i, r := range rows {
-			room = load(room, r)
-			ends[i] = len(room)
-		}
-		loaded, from := make([][]byte, len(rows)), 0
-		for i, to := range ends {
-			loaded[i], from = bytesOf(room[from:to]), to
-		}
-		n := checked.CeilDiv(int64(ends[0]), int64(f))
-		out = append(out[:0], make([]T, n)...)
-		row(bytesOf(out), loaded, f)
-		store(dst, out)
-	}
 }
 
 // tile is a chunk of a level in memory. Only the elements within the array are kept.

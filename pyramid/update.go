@@ -85,7 +85,7 @@ func (w *work) grow(ctx context.Context, level *zarr.Array, from *source, axis i
 		for i, in := range box {
 			there[i] = grid.Interval{Start: in.Start + region[i].Start, Stop: in.Stop + region[i].Start}
 		}
-		return from.derive(ctx, w.reducer, there, strided.Contiguous(dst, box.Shape(), w.size()))
+		return from.derive(ctx, w.Reducer, there, strided.Contiguous(dst, box.Shape(), w.size()))
 	}}
 	// Expect refuses the append if another process has made the level grow meanwhile.
 	how := &zarr.AppendOptions{Grow: edgesOf(from.grid.Axis(axis)), Expect: level.Shape()}
@@ -127,7 +127,7 @@ func (w *work) remake(ctx context.Context, k int, from *source, box grid.Box) er
 	t := &tile{box: box}
 	t.view = t.room(box, w.size())
 	defer t.free()
-	if err := from.derive(ctx, w.reducer, box, t.view); err != nil {
+	if err := from.derive(ctx, w.Reducer, box, t.view); err != nil {
 		return err
 	}
 	return w.write(ctx, k, t)
@@ -146,7 +146,7 @@ func (w *work) updaters(k int) (int, error) {
 // them, and a piece of the level below. It is 0 if they overflow.
 func (w *work) updated(k int) int64 {
 	tile, ok := w.tileBytes(k)
-	piece, fine := w.source(k).longestPiece(w.reducer, longest(w.grids[k]), w.size())
+	piece, fine := w.source(k).longestPiece(w.Reducer, longest(w.grids[k]), w.size())
 	if !ok || !fine {
 		return 0
 	}

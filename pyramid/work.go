@@ -13,7 +13,6 @@ import (
 	"sync"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/array"
 	"varve.dev/zarr/internal/cf"
@@ -21,6 +20,7 @@ import (
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/reduction"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -29,14 +29,14 @@ import (
 // work is the pyramid of one array: what there is, and what is to be made.
 type work struct {
 	Options
-	*reducer
+	*reduction.Reducer
 	base    *zarr.Array
 	at      *array.Session
 	present *snapshot.Array // of base
 	group   *zarr.Location
 	layout  layout
 	others  map[string]bool // paths of levels that another program has made
-	labels  bool            // the group is a label image
+	above   []byte          // the attributes of the group
 	made    made
 
 	grids   []*grid.Grid      // of the levels
@@ -102,7 +102,7 @@ func (w *work) meet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.labels = isLabels(g.Attributes())
+	w.above = g.Attributes()
 	list, err := descriptions(g.Attributes(), w.base.Format())
 	if err != nil {
 		return err
@@ -180,24 +180,10 @@ func (w *work) lastTime(ctx context.Context, first *zarr.Array) (*record, error)
 // usual returns the method that is used unless one is asked for. A mean of names would be
 // the name of something else.
 func (w *work) usual() Method {
-	flags := slices.ContainsFunc([]string{"flag_values", "flag_masks"}, func(name string) bool { return hasAttribute(w.base.Attributes(), name) })
-	if w.labels || flags || w.base.Type().Kind() == dtype.KindBool {
+	if reduction.AreNames(w.base.Type(), w.base.Attributes(), w.above) {
 		return Mode
 	}
 	return Mean
-}
-
-// hasAttribute reports whether attributes have a member.
-func hasAttribute(attributes []byte, name string) bool {
-	_, found, err := metadata.Attribute(attributes, name)
-	return found && err == nil
-}
-
-// isLabels reports whether the attributes of a group are those of a label image of
-// OME-Zarr: of 0.5, below "ome", or of 0.4.
-func isLabels(attributes []byte) bool {
-	ome, _, _ := metadata.Attribute(attributes, "ome")
-	return hasAttribute(attributes, "image-label") || hasAttribute(ome, "image-label")
 }
 
 // request checks the options against the array.
@@ -227,7 +213,7 @@ func (w *work) request(ctx context.Context) error {
 		method = w.Method.reversed()
 	}
 	absent := slices.Collect(cf.Missing(s.Doc, filled))
-	if w.reducer, err = newReducer(p.Type(), method, factors, absent); err != nil {
+	if w.Reducer, err = reduction.New(p.Type(), reduction.Method(method), factors, absent); err != nil {
 		return err
 	}
 	w.made = made{Method: w.Method, Factors: factors, Type: p.Type().String(), Fill: s.Fill, Absent: slices.Concat(absent...)}
@@ -243,7 +229,7 @@ func (w *work) look(ctx context.Context, first *zarr.Array) (err error) {
 	if first != nil && first.Rank() == w.base.Rank() {
 		is = first.Grid()
 	}
-	if w.grids, err = gridsOf(w.present.Grid, w.factors, w.Levels, is); err != nil {
+	if w.grids, err = gridsOf(w.present.Grid, w.Block, w.Levels, is); err != nil {
 		return err
 	}
 	w.arrays, w.targets = make([]*zarr.Array, len(w.grids)), make([]*snapshot.Array, len(w.grids))
@@ -322,7 +308,7 @@ func (w *work) compare(ctx context.Context) (err error) {
 	if len(w.grids) == 0 {
 		return nil
 	}
-	if w.listing, err = list(ctx, w.present, w.reducer, w.grids[0]); err != nil {
+	if w.listing, err = list(ctx, w.present, w.Reducer, w.grids[0]); err != nil {
 		return err
 	}
 	was, gone, err := parseFolds(w.record.Tiles, w.grids[0])
@@ -378,17 +364,17 @@ func (w *work) raise(dirty tiles) error {
 	for k, g := range w.grids {
 		if k > 0 {
 			var err error
-			if wanted, err = raised(w.reducer, w.grids[k-1], g, wanted); err != nil {
+			if wanted, err = raised(w.Reducer, w.grids[k-1], g, wanted); err != nil {
 				return err
 			}
-			if dirty, err = raised(w.reducer, w.grids[k-1], g, dirty); err != nil {
+			if dirty, err = raised(w.Reducer, w.grids[k-1], g, dirty); err != nil {
 				return err
 			}
 			// A level that does not exist yet has no tiles to keep.
 			if w.isNew(k) {
 				dirty = wanted
 			}
-			was = halvedShape(was, w.factors)
+			was = halvedShape(was, w.Block)
 			for n := range wanted {
 				if w.reaches(k, n, was) {
 					dirty[n] = 1
@@ -403,11 +389,11 @@ func (w *work) raise(dirty tiles) error {
 // reaches reports whether a tile of level k is made of more or fewer elements than the
 // last time, because the level below has grown or shrunk. was is the shape that this had.
 func (w *work) reaches(k int, n int64, was []int64) bool {
-	if w.isNew(k) || len(was) != len(w.factors) {
+	if w.isNew(k) || len(was) != len(w.Block) {
 		return false
 	}
 	index, now := indexOf(w.grids[k], n), w.grids[k-1].Shape()
-	for i, f := range w.factors {
+	for i, f := range w.Block {
 		c, _ := w.grids[k].Axis(i).Cell(index[i])
 		if was[i] != now[i] && min(was[i], now[i])/f < c.Start+c.Edge {
 			return true

@@ -107,8 +107,9 @@ type Options struct {
 	// is closed, by default 30 s. There is no limit if it is negative.
 	Stall time.Duration
 	// Budget bounds the bytes that views take, with what they keep. 0 is 256 MiB. The
-	// least is 16 MiB. A chunk of a view has at most a sixteenth of it, decoded. Values
-	// take a quarter of it besides.
+	// least is 16 MiB. A chunk of a view has at most a sixteenth of it, decoded, and one
+	// of a coarsened view is made from at most a quarter. Values take a quarter of it
+	// besides.
 	Budget int64
 	// Log, if not nil, receives the errors of stores. Answers do not have the texts of
 	// these errors, because they may name files.

@@ -57,7 +57,7 @@ func (h *Handler) serveView(w http.ResponseWriter, r *http.Request, options, pat
 	at := others["at"]
 	delete(others, "at")
 	for option := range others {
-		err = errors.Join(err, fmt.Errorf("views have no option %q: they have chunks, codec and at", option))
+		err = errors.Join(err, fmt.Errorf("views have no option %q: they have chunks, codec, coarsen, method and at", option))
 	}
 	if err != nil {
 		refuse(w, http.StatusBadRequest, err.Error())

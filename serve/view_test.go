@@ -303,3 +303,45 @@ func TestViewLinks(t *testing.T) {
 		}
 	}
 }
+
+// TestCoarseView coarsens a group over HTTP, and refuses what cannot be meant.
+func TestCoarseView(t *testing.T) {
+	s := memstore.New()
+	h := zarr.At(s, "n")
+	if _, err := h.CreateGroup(t.Context(), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	a, err := h.At("a").CreateArray(t.Context(), zarr.Spec{Shape: []int64{10}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(4, 1, 5)}, DimensionNames: []string{"row"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := zarr.Write(t.Context(), a, nil, numbers(0, 10)); err != nil {
+		t.Fatal(err)
+	}
+	handler := handler(t, h, nil)
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	for view, want := range map[string][]int32{
+		"@regular,coarsen=row:3": {1, 4, 7, 9}, "@v2,coarsen=row:3,chunks=2": {1, 4, 7, 9}, "@regular,coarsen=row:4,method=nearest": {0, 4, 8},
+	} {
+		b, err := zarr.OpenArray(t.Context(), server.URL+"/"+view+"/n/a", nil)
+		if err != nil {
+			t.Fatal(view, err)
+		}
+		if got, err := zarr.Read[int32](t.Context(), b, nil); err != nil || !slices.Equal(got.Data, want) {
+			t.Errorf("%s: %v, %v", view, got.Data, err)
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for path, want := range map[string]string{
+		"/@regular,coarsen=column:3/n/zarr.json": "no array has the dimension", "/@regular,coarsen=row:0/n/zarr.json": "no factor",
+		"/@regular,coarsen=row/n/zarr.json": "no dimension with a factor", "/@regular,coarsen=row:3,method=mode/n/zarr.json": "mean and nearest",
+		"/@regular,coarsen=row:3,x=y/n/zarr.json": "views have no option",
+	} {
+		if is := request(t, handler, "GET", path); is.StatusCode != 400 || !strings.Contains(body(t, is), want) {
+			t.Errorf("%s: status %d", path, is.StatusCode)
+		}
+	}
+}

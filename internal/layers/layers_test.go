@@ -40,7 +40,7 @@ var layers = [][]string{
 		"internal/codecs/bytescodec", "internal/codecs/transpose", "internal/codecs/gzipcodec", "internal/codecs/zstd", "internal/codecs/crc32c", "internal/codecs/sharding",
 		"codec/codectest", "internal/codecs/vlen", "internal/codecs/blosc", "internal/codecs/packbits", "internal/codecs/bitround", "internal/codecs/reshape",
 		"internal/codecs/castvalue", "internal/codecs/scaleoffset", "internal/codecs/conditional", "internal/codecs/n5", "internal/codecs/grib2",
-		"internal/engine", "internal/publish", "internal/element", "internal/likeness",
+		"internal/engine", "internal/publish", "internal/element", "internal/likeness", "internal/reduction",
 	},
 	{"internal/codecs/numcodecs", "internal/nodelock", "internal/tree", "internal/lineage"},
 	{"internal/codecs/imagecodecs"},

@@ -25,6 +25,7 @@ import (
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 )
@@ -41,6 +42,8 @@ type array struct {
 	source *zarr.Array
 	near   bool // a request to the store costs little
 	edges  []int64
+	block  []int64 // of elements of the source for one of the view; nil for one each
+	spans  []int64 // the elements of the source that a chunk has along each axis
 
 	face atomic.Pointer[face]
 	mu   sync.Mutex // of a change of face
@@ -57,6 +60,7 @@ type face struct {
 	files  store.Store // of target
 	size   []int64     // the number of chunks along each axis
 	kind   mapping
+	level  *level       // nil if the array is not coarsened
 	looked atomic.Int64 // when the document was last compared, in nanoseconds since 1970
 }
 
@@ -72,10 +76,14 @@ func (v *View) newArray(ctx context.Context, path string, source *zarr.Array) (*
 	if kind.shown.Variable() {
 		size = textBytes
 	}
-	if a.edges, err = v.settings.edges(state.Finest(), size, v.cache.Limits); err != nil {
+	l, err := a.coarsen(ctx, state)
+	if err != nil {
 		return nil, err
 	}
-	f, err := a.newFace(ctx, state, kind)
+	if err := a.cut(state, l, size); err != nil {
+		return nil, err
+	}
+	f, err := a.newFace(ctx, state, kind, l)
 	if err != nil {
 		return nil, err
 	}
@@ -83,9 +91,38 @@ func (v *View) newArray(ctx context.Context, path string, source *zarr.Array) (*
 	return a, nil
 }
 
+// coarsen finds out whether the array is coarsened, and how.
+func (a *array) coarsen(ctx context.Context, s *snapshot.Array) (*level, error) {
+	names := axes(s)
+	if a.path == "" { // it is the whole node
+		if err := a.view.settings.unmatched(setOf(names)); err != nil {
+			return nil, err
+		}
+	}
+	a.block = a.view.settings.block(names)
+	return a.newLevel(ctx, s)
+}
+
+// cut sets the chunk shape. size is that of an element of the view, in bytes.
+func (a *array) cut(s *snapshot.Array, l *level, size int) (err error) {
+	v := a.view
+	if l == nil {
+		a.edges, err = v.settings.edges(s.Finest(), size, v.cache.Limits)
+	} else {
+		a.edges, err = v.settings.coarseEdges(a.newDemand(s, l, size), axes(s))
+	}
+	a.spans = slices.Clone(a.edges)
+	for i, n := range a.block {
+		if err == nil {
+			a.spans[i] *= n
+		}
+	}
+	return err
+}
+
 // newFace makes the document of a state of the source.
-func (a *array) newFace(ctx context.Context, state *snapshot.Array, kind mapping) (*face, error) {
-	f := &face{state: state, units: state.Finest(), kind: kind, files: memstore.New()}
+func (a *array) newFace(ctx context.Context, state *snapshot.Array, kind mapping, l *level) (*face, error) {
+	f := &face{state: state, units: state.Finest(), kind: kind, level: l, files: memstore.New()}
 	spec, changes, err := a.translated(ctx, state.Doc)
 	if err != nil {
 		return nil, refusal(err)
@@ -95,6 +132,9 @@ func (a *array) newFace(ctx context.Context, state *snapshot.Array, kind mapping
 	}
 	spec.Type = kind.shown
 	spec = a.view.settings.spec(spec, a.edges)
+	if l != nil {
+		spec.Shape, changes = l.Shape(spec.Shape), append(changes, l.note)
+	}
 	if spec.Attributes, err = a.served(spec, kind, changes); err != nil {
 		return nil, err
 	}
@@ -239,8 +279,12 @@ func (a *array) renew(ctx context.Context, state *snapshot.Array) (*face, error)
 	if err == nil && kind.shown != f.kind.shown {
 		return nil, a.leave(fmt.Errorf("%w: attributes of %s give its elements another type", ErrGone, a.name()))
 	}
+	var l *level
 	if err == nil {
-		f, err = a.newFace(ctx, state, kind)
+		l, err = a.newLevel(ctx, state)
+	}
+	if err == nil {
+		f, err = a.newFace(ctx, state, kind, l)
 	}
 	if err != nil {
 		return nil, err
@@ -342,8 +386,12 @@ func (f *face) contains(index []int64) bool {
 // failed returns the error of a read of the source. A read that finds elements moved ends
 // the view of the array.
 func (a *array) failed(err error) error {
-	if errors.Is(err, core.ErrMoved) {
+	switch {
+	case errors.Is(err, core.ErrMoved):
 		return a.leave(fmt.Errorf("%w: elements of %s were dropped or inserted", ErrGone, a.name()))
+	case errors.Is(err, selection.ErrInvalid):
+		// It has shrunk since the request was prepared.
+		return fmt.Errorf("%w: the chunk lies beyond %s", ErrGone, a.name())
 	}
 	return err
 }

@@ -16,6 +16,9 @@ import (
 type Limits struct {
 	// Chunk is the most bytes of a decoded chunk of a view.
 	Chunk int64
+	// Source is the most bytes of decoded chunks of a source that one chunk of a
+	// coarsened array is made from. It bounds the memory for that, too.
+	Source int64
 	// Arrays is the number of arrays that may be open.
 	Arrays int
 	// Members is the number of nodes that the consolidated metadata of a view describe at
@@ -42,7 +45,7 @@ type Cache struct {
 func NewCache(size int64) *Cache {
 	size = max(size, Least)
 	work := size / 2
-	c := &Cache{Limits: Limits{Chunk: size / 16, Arrays: 10_000, Members: 1000}, reading: size / 32}
+	c := &Cache{Limits: Limits{Chunk: size / 16, Source: work / 2, Arrays: 10_000, Members: 1000}, reading: size / 32}
 	c.work = budget.NewInTwo(work, work/2)
 	c.encoded.limit = size / 8
 	c.decoded.limit = size - work - c.encoded.limit

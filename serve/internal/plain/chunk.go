@@ -20,6 +20,7 @@ import (
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/reduction"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -31,7 +32,7 @@ type request struct {
 	*array
 	f      *face
 	index  []int64
-	region grid.Box // of the array
+	region grid.Box // of the source
 	stamps map[string]sighting
 	tag    sighting // of all that the chunk is made from
 }
@@ -59,20 +60,65 @@ func (a *array) request(ctx context.Context, index []int64) (*request, error) {
 	return r, r.stamp(ctx)
 }
 
-// box returns the elements of the chunk that the array has.
+// box returns the elements of the source that the chunk is made from.
 func (r *request) box() grid.Box {
 	box := make(grid.Box, len(r.index))
 	for i, n := range r.index {
-		box[i] = grid.Interval{Start: n * r.edges[i], Stop: min((n+1)*r.edges[i], r.f.state.Grid.Axis(i).Extent())}
+		box[i] = grid.Interval{Start: n * r.spans[i], Stop: min((n+1)*r.spans[i], r.f.state.Grid.Axis(i).Extent())}
 	}
 	return box
+}
+
+// shape returns the shape of the part of the chunk that lies within the array.
+func (r *request) shape() []int64 {
+	if r.f.level == nil {
+		return r.region.Shape()
+	}
+	return r.f.level.Shape(r.region.Shape())
+}
+
+// step returns the distance of the elements of the source that are read along an axis.
+func (r *request) step(axis int) int64 {
+	if l := r.f.level; l != nil && l.method == reduction.Nearest {
+		return l.Block[axis]
+	}
+	return 1
+}
+
+// taken returns the part of a box of the source whose first element is the first one that
+// is read for the chunk, and where its elements are among those that are read. ok is
+// false if it has none.
+func (r *request) taken(box grid.Box) (part, to grid.Box, ok bool) {
+	part, to = make(grid.Box, len(box)), make(grid.Box, len(box))
+	for i, side := range box {
+		// A chunk begins with a whole block.
+		side, step := side.Intersect(r.region[i]), r.step(i)
+		to[i].Start = checked.CeilDiv(side.Start-r.region[i].Start, step)
+		to[i].Stop = checked.CeilDiv(side.Stop-r.region[i].Start, step)
+		part[i] = grid.Interval{Start: r.region[i].Start + to[i].Start*step, Stop: side.Stop}
+		if to[i].Start >= to[i].Stop {
+			return nil, nil, false
+		}
+	}
+	return part, to, true
+}
+
+// stepped returns the selection of the elements of a part that are read.
+func (r *request) stepped(part grid.Box) (*selection.Resolved, error) {
+	sel := make(selection.Basic, len(part))
+	for i, side := range part {
+		sel[i] = selection.Stepped(side.Start, side.Stop, r.step(i))
+	}
+	// A slice is clipped where the array ends. If the array has shrunk since the request
+	// was prepared, that must be an error as it is for a box.
+	return selection.Resolve(sel, r.f.state.Grid.Shape())
 }
 
 // isAtEnd reports whether the chunk reaches beyond the end of an axis, so that an append
 // changes what it has.
 func (r *request) isAtEnd() bool {
 	for i, n := range r.index {
-		if (n+1)*r.edges[i] > r.f.state.Grid.Axis(i).Extent() {
+		if (n+1)*r.spans[i] > r.f.state.Grid.Axis(i).Extent() {
 			return true
 		}
 	}
@@ -92,6 +138,9 @@ func (r *request) stamp(ctx context.Context) error {
 	g.SetLimit(r.concurrency())
 	count := 0
 	for c := range chunks {
+		if _, _, ok := r.taken(c.Box()); !ok {
+			continue
+		}
 		if count++; count > mostChunks {
 			return g.Wait(refuse(zarr.ErrLimit, "a chunk of the view is made from more than %s: ask for smaller ones with chunks=", quantity.Count(mostChunks, "chunks")))
 		}
@@ -143,6 +192,9 @@ func (r *request) sum() sighting {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s %v %v %v %s\n", encoder(), r.view.settings, r.index, r.edges, r.region, r.f.kind.of)
 	fmt.Fprintf(h, "%s\n", r.f.target.FillValue().JSON())
+	if r.f.level != nil {
+		fmt.Fprintf(h, "%s\n", r.f.level.key)
+	}
 	for _, key := range slices.Sorted(maps.Keys(r.stamps)) {
 		is := r.stamps[key]
 		if is.version == "" {
@@ -185,17 +237,17 @@ func (r *request) make(ctx context.Context) ([]byte, error) {
 		return nil, zarr.ErrLimit
 	}
 	c := r.view.cache
-	held, err := c.work.Acquire(ctx, elements*int64(of+2*shown)+c.reading)
+	held, err := c.work.Acquire(ctx, elements*int64(of+2*shown)+c.reading+r.blocks())
 	if err != nil {
 		return nil, err
 	}
 	defer c.work.Release(held)
 	data := make([]byte, elements*int64(of))
-	inside := strided.Contiguous(data, r.edges, of).Sub(grid.BoxOf(r.region.Shape()))
-	if n, _ := r.region.Len(); n < elements {
+	inside := strided.Contiguous(data, r.edges, of).Sub(grid.BoxOf(r.shape()))
+	if n, _ := checked.Product(r.shape()...); n < elements {
 		strided.FillBytes(data, r.f.state.Fill)
 	}
-	if err := r.read(ctx, inside); err != nil {
+	if err := r.fill(ctx, inside); err != nil {
 		return nil, err
 	}
 	if r.f.kind.convert != nil {
@@ -206,6 +258,30 @@ func (r *request) make(ctx context.Context) ([]byte, error) {
 	return r.f.target.Core().State().Engine.Chain.Encode(nil, strided.Contiguous(data, r.edges, shown))
 }
 
+// blocks returns the memory for the blocks of which means are made, in bytes.
+func (r *request) blocks() int64 {
+	if r.f.level == nil || r.f.level.method == reduction.Nearest {
+		return 0
+	}
+	n, _ := r.region.Len() // within the limits, see [demand.fits]
+	return n * int64(reduction.Bytes(r.f.kind.of))
+}
+
+// fill makes the elements of the chunk.
+func (r *request) fill(ctx context.Context, inside strided.View) error {
+	if r.f.level == nil || r.f.level.method == reduction.Nearest {
+		return r.read(ctx, inside)
+	}
+	n, _ := r.region.Len()
+	of := r.f.kind.of.Size()
+	below := strided.Contiguous(make([]byte, n*int64(of)), r.region.Shape(), of)
+	err := r.read(ctx, below)
+	if err == nil {
+		r.f.level.Reduce(inside, below)
+	}
+	return err
+}
+
 // makeText is make for elements of variable length.
 func (r *request) makeText(ctx context.Context) ([]byte, error) {
 	c := r.view.cache
@@ -214,17 +290,24 @@ func (r *request) makeText(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	defer c.work.Release(held)
-	sel := selection.BoxOf(r.region)
+	sel, err := r.stepped(r.region)
+	if err != nil {
+		return nil, err
+	}
 	text, err := zarr.Read[[]byte](ctx, r.source, sel)
 	if err != nil {
 		return nil, err
+	}
+	box := r.region
+	if r.f.level != nil {
+		box = r.f.level.Above(box)
 	}
 	// Two versions of a chunk may be made at the same time, so each has a store of its
 	// own.
 	files := memstore.New()
 	to, err := zarr.At(files, "").CreateArray(ctx, r.f.target.Spec(), &zarr.CreateOptions{Options: zarr.Options{StoreFill: true}})
 	if err == nil {
-		err = zarr.Write(ctx, to, sel, text.Data)
+		err = zarr.Write(ctx, to, selection.BoxOf(box), text.Data)
 	}
 	if err != nil {
 		return nil, withoutPlace(err)
@@ -233,7 +316,7 @@ func (r *request) makeText(ctx context.Context) ([]byte, error) {
 	return data, err
 }
 
-// read reads the region of the chunk into a view of its shape.
+// read reads the elements of the region that the chunk takes into a view of them.
 func (r *request) read(ctx context.Context, into strided.View) error {
 	cells, err := r.f.units.Touching(r.region)
 	if err != nil {
@@ -257,6 +340,11 @@ func (r *request) read(ctx context.Context, into strided.View) error {
 // isAlone reports whether the region has whole units only, or parts that can be read
 // without the rest.
 func (r *request) isAlone() bool {
+	for i := range r.region {
+		if r.step(i) > 1 {
+			return false
+		}
+	}
 	if r.f.state.Engine.Chain.Plain() {
 		return true
 	}
@@ -279,12 +367,13 @@ func (r *request) isAlone() bool {
 // readUnit reads the part of the region that lies in a unit of the source.
 func (r *request) readUnit(ctx context.Context, c *grid.Chunk, into strided.View) error {
 	whole := c.Box()
-	part := make(grid.Box, len(whole))
-	from, to := make(grid.Box, len(whole)), make(grid.Box, len(whole))
+	part, to, ok := r.taken(whole)
+	if !ok {
+		return nil
+	}
+	from := make(grid.Box, len(whole))
 	for i, side := range whole {
-		part[i] = side.Intersect(r.region[i])
 		from[i] = grid.Interval{Start: part[i].Start - side.Start, Stop: part[i].Stop - side.Start}
-		to[i] = grid.Interval{Start: part[i].Start - r.region[i].Start, Stop: part[i].Stop - r.region[i].Start}
 	}
 	size := r.f.kind.of.Size()
 	shape := whole.Shape()
@@ -292,10 +381,14 @@ func (r *request) readUnit(ctx context.Context, c *grid.Chunk, into strided.View
 	cache := r.view.cache
 	if !ok || n > cache.decoded.limit/8 {
 		// A part of a large unit is read without keeping the rest.
-		shape = part.Shape()
-		elements, _ := part.Len()
+		shape = to.Shape()
+		elements, _ := to.Len()
 		data := make([]byte, elements*int64(size)) // at most those of the region
-		if err := r.source.ReadBytes(ctx, selection.BoxOf(part), data); err != nil {
+		sel, err := r.stepped(part)
+		if err == nil {
+			err = r.source.ReadBytes(ctx, sel, data)
+		}
+		if err != nil {
 			return err
 		}
 		strided.Copy(into.Sub(to), strided.Contiguous(data, shape, size))
@@ -322,6 +415,11 @@ func (r *request) readUnit(ctx context.Context, c *grid.Chunk, into strided.View
 	if err != nil {
 		return err
 	}
-	strided.Copy(into.Sub(to), strided.Contiguous(data, shape, size).Sub(from))
+	unit := strided.Contiguous(data, shape, size).Sub(from)
+	if l := r.f.level; l != nil && l.method == reduction.Nearest {
+		l.Reduce(into.Sub(to), unit)
+	} else {
+		strided.Copy(into.Sub(to), unit)
+	}
 	return nil
 }

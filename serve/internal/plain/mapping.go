@@ -122,10 +122,31 @@ func (a *array) served(spec zarr.Spec, m mapping, changes []string) (any, error)
 	if m.note != "" {
 		changes = append(changes, m.note)
 	}
+	if a.block != nil || a.view.settings.Coarsen != nil && len(a.edges) == 0 {
+		rest, gone, err := unplaced(raw)
+		if err != nil {
+			return nil, err
+		}
+		if raw = rest; gone != nil {
+			changes = append(changes, unplacedNote(gone))
+		}
+	}
 	if changes != nil {
 		raw, err = setAttribute(raw, Served, map[string]any{"changes": changes})
 	}
 	return json.RawMessage(raw), err
+}
+
+// addServed adds a member to the attribute [Served].
+func addServed(attributes []byte, name string, value any) ([]byte, error) {
+	served, found, err := metadata.Attribute(attributes, Served)
+	if err != nil || !found {
+		served = []byte("{}")
+	}
+	if served, err = setAttribute(served, name, value); err != nil {
+		return nil, err
+	}
+	return metadata.SetAttribute(attributes, Served, served)
 }
 
 func setAttribute(raw []byte, name string, value any) ([]byte, error) {

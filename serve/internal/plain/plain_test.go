@@ -557,6 +557,8 @@ func TestSettings(t *testing.T) {
 	for text, want := range map[string]string{
 		"regular": "regular", "regular,chunks=64x1x7": "", "v2": "", "v2,codec=gzip,chunks=3": "v2,chunks=3,codec=gzip",
 		"regular,codec=zstd": "regular", "regular,codec=none": "",
+		"regular,coarsen=lat:8+b:c:2,method=mean,codec=gzip": "regular,codec=gzip,coarsen=b:c:2+lat:8,method=mean",
+		"v2,coarsen=lat:8+lon:1":                             "v2,coarsen=lat:8", "v2,coarsen=lat:1,method=nearest": "v2",
 	} {
 		if want == "" {
 			want = text
@@ -572,6 +574,9 @@ func TestSettings(t *testing.T) {
 		"", "x", "regular,chunks=", "regular,chunks=0", "regular,chunks=-1", "regular,chunks=1x", "regular,chunks=+1", "regular,chunks=01",
 		"regular,chunks=1,chunks=1", "regular,codec=", "regular,codec=lz4", "regular,chunks=99999999999999999999", "regular,at=1,at=1",
 		"regular,chunks=" + strings.Repeat("1x", 5000) + "1",
+		"regular,coarsen=", "regular,coarsen=8", "regular,coarsen=:8", "regular,coarsen=lat:0", "regular,coarsen=lat:08", "regular,coarsen=lat:-8",
+		"regular,coarsen=lat:65537", "regular,coarsen=lat:8+", "regular,coarsen=lat:8+lat:9", "regular,coarsen=lat:1+lat:8", "regular,method=mean",
+		"regular,coarsen=lat:8,method=mode", "regular,coarsen=lat:8,method=", "regular,coarsen=" + strings.Repeat("1:1+", 5000) + "1:1",
 	} {
 		if s, others, err := plain.ParseSettings(text); err == nil {
 			t.Errorf("%.40q: %v %v", text, s, others)

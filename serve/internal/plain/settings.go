@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/reduction"
 	"varve.dev/zarr/metadata"
 )
 
@@ -27,6 +28,13 @@ type Settings struct {
 	Chunks []int64
 	// Codec is "zstd", "gzip" or "none". "" is "zstd".
 	Codec string
+	// Coarsen has factors, at least 2, by the names of dimensions, or by the numbers of
+	// axes for arrays whose dimensions have no names. An element of the view stands for
+	// a block of so many along the axes that an array has. Nil is no factor.
+	Coarsen map[string]int64
+	// Method is how elements are made of blocks: [reduction.Nearest] everywhere, or
+	// [reduction.Mean] where the type has means. "" is Mean, too, but not for names.
+	Method reduction.Method
 }
 
 // names are the names of views, by format.
@@ -61,6 +69,12 @@ func ParseSettings(text string) (s Settings, others map[string]string, err error
 			if s.Codec = value; !slices.Contains(codecNames, value) {
 				err = fmt.Errorf("there is no codec %q for views: the codecs are %s", value, strings.Join(codecNames, ", "))
 			}
+		case "coarsen":
+			s.Coarsen, err = parseCoarsen(value)
+		case "method":
+			if s.Method = reduction.Method(value); s.Method != reduction.Mean && s.Method != reduction.Nearest {
+				err = fmt.Errorf("there is no method %q for views: the methods are mean and nearest", value)
+			}
 		default:
 			if others == nil {
 				others = map[string]string{}
@@ -70,6 +84,12 @@ func ParseSettings(text string) (s Settings, others map[string]string, err error
 		if err != nil {
 			return s, nil, err
 		}
+	}
+	if s.Method != "" && !seen["coarsen"] {
+		return s, nil, fmt.Errorf("method= says how arrays are coarsened: give the factors, too, such as coarsen=lat:8+lon:8")
+	}
+	if len(s.Coarsen) == 0 {
+		s.Coarsen, s.Method = nil, ""
 	}
 	if s.Codec == codecNames[0] {
 		s.Codec = ""
@@ -108,6 +128,12 @@ func (s Settings) String() string {
 	}
 	if s.Codec != "" && s.Codec != codecNames[0] {
 		text += ",codec=" + s.Codec
+	}
+	if s.Coarsen != nil {
+		text += ",coarsen=" + coarsening(s.Coarsen)
+	}
+	if s.Method != "" {
+		text += ",method=" + string(s.Method)
 	}
 	return text
 }
@@ -164,7 +190,9 @@ func (s Settings) edges(units *grid.Grid, size int, l Limits) ([]int64, error) {
 	if s.Chunks != nil && len(s.Chunks) == units.Rank() {
 		return slices.Clone(s.Chunks), checkEdges(s.Chunks, units, size, l)
 	}
-	return propose(units, size, min(mostProposed, l.Chunk)), nil
+	most := min(mostProposed, l.Chunk)
+	each := slices.Repeat([]int64{1}, units.Rank())
+	return propose(units, each, size, func(edges []int64) bool { return product(edges, size) <= most }), nil
 }
 
 // mostFactor is the most bytes that are decoded for one byte of a chunk.
@@ -196,32 +224,31 @@ func refuse(kind error, format string, args ...any) error {
 	return &Refusal{fmt.Errorf("%w: "+format, append([]any{kind}, args...)...)}
 }
 
-// propose returns a chunk shape that follows the cells of units.
-func propose(units *grid.Grid, size int, most int64) []int64 {
-	edges := make([]int64, units.Rank())
+// propose returns a chunk shape that follows the cells of units, where one element stands
+// for a block of them, if there is one that fits.
+func propose(units *grid.Grid, block []int64, size int, fits func([]int64) bool) []int64 {
+	edges, joined := make([]int64, units.Rank()), int64(1)
 	for i := range edges {
-		edges[i] = typical(units.Axis(i))
+		usual := typical(units.Axis(i))
+		edges[i] = checked.CeilDiv(usual, block[i])
+		joined = min(mostJoined, joined*max(1, block[i]/usual))
 	}
-	bytes := func() int64 {
-		n, ok := checked.Product(append(slices.Clone(edges), int64(size))...)
-		if !ok {
-			return most + 1
-		}
-		return n
-	}
-	for bytes() > most {
-		i := slices.Index(edges, slices.Max(edges))
-		if edges[i] == 1 {
+	for !fits(edges) {
+		i := slices.Index(edges, slices.Max(append(slices.Clone(edges), 1)))
+		if i < 0 || edges[i] == 1 {
 			break // one element is larger
 		}
 		edges[i] = (edges[i] + 1) / 2
 	}
-	for joined := int64(1); bytes() < leastProposed && joined < mostJoined; joined *= 2 {
-		i := longestAxis(units, edges)
-		if i < 0 || bytes() > most/2 {
+	for ; product(edges, size) < leastProposed && joined < mostJoined; joined *= 2 {
+		i := longestAxis(units, block, edges)
+		if i < 0 {
 			break
 		}
-		edges[i] *= 2
+		if edges[i] *= 2; !fits(edges) {
+			edges[i] /= 2
+			break
+		}
 	}
 	return edges
 }
@@ -243,10 +270,10 @@ func typical(a grid.Axis) int64 {
 }
 
 // longestAxis returns the axis that has the most chunks, or -1 if each has one.
-func longestAxis(units *grid.Grid, edges []int64) int {
+func longestAxis(units *grid.Grid, block, edges []int64) int {
 	best, most := -1, int64(1)
 	for i, edge := range edges {
-		if n := (units.Axis(i).Extent() + edge - 1) / edge; n > most {
+		if n := checked.CeilDiv(checked.CeilDiv(units.Axis(i).Extent(), block[i]), edge); n > most {
 			best, most = i, n
 		}
 	}

@@ -14,6 +14,12 @@
 // has shrunk. A chunk is never reported as missing, because readers take that for the
 // fill value.
 //
+// # Levels
+//
+// A view may coarsen the arrays that have certain dimensions: an element of the view
+// stands for a block of elements of the source, as in package pyramid. A chunk is made
+// from the region of the source that its blocks fill, and its version covers that region.
+//
 // # What is kept
 //
 // A [Cache] keeps decoded chunks of the sources, so that neighbouring chunks of a view
@@ -301,11 +307,9 @@ func (v *View) document(ctx context.Context, path, name string) ([]byte, error) 
 
 // group returns a document of a group.
 func (v *View) group(ctx context.Context, path string, g *zarr.Group, name string) ([]byte, error) {
-	doc := g.Metadata().WithConsolidated(nil)
-	if v.settings.format() == 2 {
-		doc = doc.ToV2()
-	} else {
-		doc = doc.ToV3()
+	doc, err := v.translated(g)
+	if err != nil {
+		return nil, err
 	}
 	switch name {
 	case nodename.V2Group:
@@ -316,7 +320,7 @@ func (v *View) group(ctx context.Context, path string, g *zarr.Group, name strin
 	nodes, refused, err := v.records(ctx, path, g)
 	if err == nil && len(refused) > 0 {
 		var attributes []byte
-		if attributes, err = setAttribute(doc.Attributes, Served, map[string]any{"refused": refused}); err == nil {
+		if attributes, err = addServed(doc.Attributes, "refused", refused); err == nil {
 			doc, err = doc.WithAttributes(attributes)
 		}
 	}
@@ -354,10 +358,32 @@ func (v *View) group(ctx context.Context, path string, g *zarr.Group, name strin
 	return c.Marshal(metadata.Limits{})
 }
 
+// translated returns the document of a group in the format of the view.
+func (v *View) translated(g *zarr.Group) (*metadata.Group, error) {
+	doc := g.Metadata().WithConsolidated(nil)
+	if v.settings.format() == 2 {
+		doc = doc.ToV2()
+	} else {
+		doc = doc.ToV3()
+	}
+	if v.settings.Coarsen == nil {
+		return doc, nil
+	}
+	attributes, gone, err := unplaced(doc.Attributes)
+	if err != nil || gone == nil {
+		return doc, err
+	}
+	if attributes, err = addServed(attributes, "changes", []string{unplacedNote(gone)}); err != nil {
+		return nil, err
+	}
+	return doc.WithAttributes(attributes)
+}
+
 // records returns the documents of all nodes below a group, for consolidated metadata. It
 // returns nil if there are too many. Nodes that cannot be shown have none, but a reason.
 func (v *View) records(ctx context.Context, path string, g *zarr.Group) (nodes map[string][]byte, refused map[string]string, err error) {
 	nodes, refused = map[string][]byte{}, map[string]string{}
+	names := map[string]bool{}
 	for m, err := range g.Members(ctx, true) {
 		switch {
 		case ctx.Err() != nil:
@@ -368,6 +394,9 @@ func (v *View) records(ctx context.Context, path string, g *zarr.Group) (nodes m
 			continue
 		case len(nodes)+len(refused) >= v.cache.Limits.Members:
 			return nil, nil, nil
+		}
+		if a, ok := m.Node.(*zarr.Array); ok {
+			maps.Copy(names, setOf(axes(a.Core().State())))
 		}
 		var doc []byte
 		if err = m.Err; err == nil {
@@ -384,17 +413,20 @@ func (v *View) records(ctx context.Context, path string, g *zarr.Group) (nodes m
 			refused[m.Path] = "cannot be opened: " + string(zarr.KindOf(err))
 		}
 	}
-	return nodes, refused, nil
+	if path == "" {
+		err = v.settings.unmatched(names)
+	}
+	return nodes, refused, err
 }
 
 // record returns the record of a member.
 func (v *View) record(ctx context.Context, path string, m zarr.Member) ([]byte, error) {
 	if g, ok := m.Node.(*zarr.Group); ok {
-		doc := g.Metadata().WithConsolidated(nil)
-		if v.settings.format() == 2 {
-			return metadata.Record(doc.ToV2(), metadata.Limits{})
+		doc, err := v.translated(g)
+		if err != nil {
+			return nil, err
 		}
-		return metadata.Record(doc.ToV3(), metadata.Limits{})
+		return metadata.Record(doc, metadata.Limits{})
 	}
 	a, err := v.array(ctx, path)
 	if err != nil {
