@@ -178,7 +178,7 @@ func FuzzConditions(f *testing.F) {
 func FuzzView(f *testing.F) {
 	renewed := fuzzed(f, nil)
 	h := renewed()
-	for _, view := range []string{"regular", "v2", "regular,chunks=3", "regular,chunks=3x3,codec=none", "regular,at=x", "v2,codec=gzip,chunks=99999999999999999999", "regular,chunks=1,chunks=1", "regular,,", "x"} {
+	for _, view := range []string{"regular", "v2", "regular,chunks=3", "regular,chunks=3x3,codec=none", "regular,at=x", "regular,coarsen=0:2", "regular,coarsen=0:4+1:2,method=nearest,chunks=3", "regular,coarsen=0:99999999999", "v2,codec=gzip,chunks=99999999999999999999", "regular,chunks=1,chunks=1", "regular,,", "x"} {
 		f.Add(view, "c/0")
 		f.Add(view, ".zarray")
 		f.Add(view, "zarr.json")
@@ -190,7 +190,7 @@ func FuzzView(f *testing.F) {
 		}
 		held++
 		is, b := answerTo(t, h, "/@"+view+"/n/"+path, "Host: localhost")
-		if is == nil || !strings.Contains(view, "codec=none") || is.StatusCode != http.StatusOK || len(b) == 0 || !strings.HasPrefix(path, "c/") {
+		if is == nil || !strings.Contains(view, "codec=none") || strings.Contains(view, "coarsen") || is.StatusCode != http.StatusOK || len(b) == 0 || !strings.HasPrefix(path, "c/") {
 			return
 		}
 		// The chunk has whole elements, of which those of the source come in a row.

@@ -245,7 +245,8 @@ func onViews() (list []attack) {
 	for _, options := range []string{
 		"chunks=" + strings.Repeat("1x", 32) + "1", "chunks=" + strings.Repeat("1x", 2400) + "1", "chunks=0", "chunks=-1", "chunks=1", "chunks=1x1", "chunks=9223372036854775807", "chunks=18446744073709551617", "chunks=9223372036854775807x9223372036854775807",
 		"chunks=4294967296x4294967296", "chunks=1e9", "chunks=0x10", "chunks=", "chunks=x", "chunks=1x", "chunks=%31", "chunks=1,chunks=2", "chunks=\u0661", "codec=lz4", "codec=", "codec=../gzip", "codec=gzip,codec=none", "codec=GZIP", "codec=" + strings.Repeat("z", 4000),
-		"at=", "at=../..", "at=0", "at=" + strings.Repeat("a", 4000), "at=%00", "at=a,at=b", ",", ",,,", "=", "=,=", strings.Repeat("a=b,", 1000), "x", "level=9", "chunks=3;codec=gzip", "chunks=3%2ccodec=gzip", "[[[[[[[[", "{}", "chunks=3%0d%0aX: y",
+		"at=", "at=../..", "at=0", "at=" + strings.Repeat("a", 4000), "at=%00", "at=a,at=b", ",", ",,,", "=", "=,=", strings.Repeat("a=b,", 1000), "x", "level=9", "coarsen=", "coarsen=x", "coarsen=x:", "coarsen=x:1", "coarsen=x:0", "coarsen=x:-2", "coarsen=x:2+x:3", "coarsen=x:9223372036854775807", "coarsen=x:99999999999999999999", "coarsen=y:2", "coarsen=0:2", "coarsen=-1:2",
+		"coarsen=" + strings.Repeat("x:2+", 1000), "coarsen=x:4294967296,chunks=4294967296", "coarsen=x:2,method=none", "method=mean", "coarsen=x:2,method=", "coarsen=%00:2", "coarsen=../x:2", "chunks=3;codec=gzip", "chunks=3%2ccodec=gzip", "[[[[[[[[", "{}", "chunks=3%0d%0aX: y",
 	} {
 		for _, path := range []string{"zarr.json", "c/0"} {
 			list = append(list, attack{name: fmt.Sprintf("view %.40s of %s", options, path), text: get("/@regular," + options + "/node/a/" + path), want: "200 400 404 410 414"})
@@ -280,6 +281,8 @@ func onValues() (list []attack) {
 		attack{name: "a picture of a large array", text: get("/@values/node/many?format=png"), want: "413"},
 		attack{name: "a view of a large array in ones", text: get("/@regular,chunks=1/node/many/c/0"), want: "400"},
 		attack{name: "a view of a large array in one", text: get("/@regular,chunks=1000000000000/node/many/c/0"), want: "400"},
+		attack{name: "one element of a large array", text: get("/@regular,coarsen=x:1099511627776,method=mean/node/many/c/0"), want: "400 413"},
+		attack{name: "a coarse view of a large array", text: get("/@regular,coarsen=x:1048576,chunks=1048576/node/many/c/0"), want: "400 413"},
 	)
 }
 
