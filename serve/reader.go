@@ -13,30 +13,36 @@ import (
 	"strings"
 	"sync"
 
+	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/store"
 )
 
 // reader reads an object in pieces, for [http.ServeContent]. For several ranges that
 // leaves a goroutine behind, which may still read when the client has gone.
 type reader struct {
-	mu     sync.Mutex // of piece, start and err
+	mu     sync.Mutex // of buffer, piece, start and err
 	ctx    context.Context
 	object store.Object
 	size   int64
 	last   int64 // the end of what the request asks for
+	most   int64 // bytes of a piece
 	at     int64
-	piece  *[]byte // a pooled buffer, or nil
-	start  int64   // of piece in the object
+	buffer *budget.Buffer // of piece, nil if the object has all bytes in memory
+	piece  []byte
+	start  int64 // of piece in the object
 	err    error
 }
 
-// pieceSize is the number of bytes that are read from the store at once.
-const pieceSize = 1 << 20
+// pieceSize is the number of bytes that are read from the store at once. A piece that was
+// just read is still in the cache of the processor when it is written, unless it is long.
+// A store that is not near gets longer reads, because each is a request.
+const (
+	pieceSize    = 256 << 10
+	farPieceSize = 1 << 20
+)
 
-var pieces = sync.Pool{New: func() any {
-	b := make([]byte, 0, pieceSize)
-	return &b
-}}
+// whole is an object that has all its bytes in memory, which do not change.
+type whole interface{ Bytes() []byte }
 
 // errEnded is the error of a read after the answer.
 var errEnded = errors.New("the answer has ended")
@@ -47,10 +53,8 @@ var errEnded = errors.New("the answer has ended")
 func (r *reader) end() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.piece != nil {
-		pieces.Put(r.piece)
-		r.piece = nil
-	}
+	r.buffer.Put()
+	r.buffer, r.piece = nil, nil
 	err := r.err
 	r.err = errEnded
 	return err
@@ -58,20 +62,25 @@ func (r *reader) end() error {
 
 // load reads the piece that begins at an offset.
 func (r *reader) load(at int64) error {
-	if r.piece == nil {
-		r.piece = pieces.Get().(*[]byte)
+	if w, ok := r.object.(whole); ok {
+		r.piece, r.start = w.Bytes(), 0
+		return nil
 	}
 	end := r.last
 	if at >= end {
 		end = r.size // of a range that spanOf did not see
 	}
-	n := min(pieceSize, end-at)
-	data, err := r.object.Read(r.ctx, store.Request{Range: store.Span(at, n), Limit: n}, (*r.piece)[:0])
+	n := min(r.most, end-at)
+	if r.buffer == nil || int64(cap(r.buffer.B)) < n {
+		r.buffer.Put()
+		r.buffer = budget.Get(n)
+	}
+	data, err := r.object.Read(r.ctx, store.Request{Range: store.Span(at, n), Limit: n}, r.buffer.B[:0])
 	if err != nil {
-		*r.piece = (*r.piece)[:0]
+		r.piece = nil
 		return err
 	}
-	*r.piece, r.start = data, at
+	r.piece, r.start = data, at
 	return nil
 }
 
@@ -82,7 +91,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	if err := r.fill(); err != nil {
 		return 0, err
 	}
-	n := copy(p, (*r.piece)[r.at-r.start:])
+	n := copy(p, r.piece[r.at-r.start:])
 	r.at += int64(n)
 	return n, nil
 }
@@ -95,7 +104,7 @@ func (r *reader) writeTo(w io.Writer, n int64) (written int64, err error) {
 		if err := r.fill(); err != nil {
 			return written, err
 		}
-		rest := (*r.piece)[r.at-r.start:]
+		rest := r.piece[r.at-r.start:]
 		k, err := w.Write(rest[:min(int64(len(rest)), n)])
 		r.at, n, written = r.at+int64(k), n-int64(k), written+int64(k)
 		if err != nil {
@@ -113,8 +122,8 @@ func (r *reader) fill() error {
 	if r.at >= r.size {
 		return io.EOF
 	}
-	if r.piece == nil || r.at < r.start || r.at >= r.start+int64(len(*r.piece)) {
-		if r.err = r.load(r.at); r.err == nil && len(*r.piece) == 0 {
+	if r.at < r.start || r.at >= r.start+int64(len(r.piece)) {
+		if r.err = r.load(r.at); r.err == nil && len(r.piece) == 0 {
 			r.err = io.ErrUnexpectedEOF
 		}
 	}

@@ -134,14 +134,21 @@ func (s *served) contains(path string) bool { return s.holds(path, isHidden) }
 // holds reports whether a path below the node lies in it after all symbolic links are
 // followed, without a segment that is refused.
 func (s *served) holds(path string, refused func(string) bool) bool {
-	root, rootErr := s.directories.Resolve(s.root)
-	below, err := s.root.Key(path + "/x") // files of Varve have keys, and no paths
-	if rootErr != nil || err != nil {
+	key, err := s.root.Key(path + "/x") // files of Varve have keys, and no paths
+	if err != nil {
 		return false
 	}
-	real, err := s.directories.Resolve(below.Dir())
+	below := key.Dir()
+	real, err := s.directories.Resolve(below)
 	if err != nil {
 		return false // a link that leads out of the store
+	}
+	// Without a link on the whole path, there is none on the way to the node.
+	root := s.root
+	if real != below {
+		if root, err = s.directories.Resolve(s.root); err != nil {
+			return false
+		}
 	}
 	for ; real != root; real = real.Parent() {
 		if real.IsRoot() || refused(real.Name()) {
@@ -238,7 +245,10 @@ func (s *served) value(w http.ResponseWriter, r *http.Request, key store.Key) (f
 	}
 	r = plainly(r, info.Size)
 	first, end := spanOf(r.Header.Get("Range"), info.Size)
-	body := &reader{ctx: r.Context(), object: object, size: info.Size, last: end}
+	body := &reader{ctx: r.Context(), object: object, size: info.Size, last: end, most: farPieceSize}
+	if s.near {
+		body.most = pieceSize
+	}
 	defer body.end()
 	if r.Method == http.MethodGet && first < end && !isKept(r, h.Get("ETag")) {
 		// An error is an answer of its own as long as nothing was sent.

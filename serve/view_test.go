@@ -22,6 +22,7 @@ import (
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/serve"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
 )
 
@@ -83,6 +84,17 @@ func TestViewRequests(t *testing.T) {
 		if kept.StatusCode != 304 || kept.Header.Get("ETag") != tag {
 			t.Errorf("%s of a version that is kept: status %d", method, kept.StatusCode)
 		}
+	}
+	for from := range 12 { // of a chunk that is in memory
+		for to := from; to < 12; to++ {
+			is := request(t, h, "GET", path, "Range", fmt.Sprintf("bytes=%d-%d", from, to))
+			if is.StatusCode != 206 || body(t, is) != value[from:to+1] {
+				t.Errorf("bytes %d to %d: status %d", from, to, is.StatusCode)
+			}
+		}
+	}
+	if is := request(t, h, "GET", path, "Range", "bytes=0-1,9-11"); is.StatusCode != 206 || !strings.Contains(body(t, is), value[9:12]) {
+		t.Errorf("two ranges: status %d", is.StatusCode)
 	}
 	if is := request(t, h, "HEAD", path); is.ContentLength != 12 || is.Header.Get("ETag") != tag {
 		t.Errorf("HEAD: %d bytes, %s", is.ContentLength, is.Header.Get("ETag"))
@@ -242,6 +254,29 @@ func TestReadersOfGrowth(t *testing.T) {
 	}
 	close(done)
 	g.Wait()
+}
+
+// TestCompactedFolder compacts an array in a folder, for which the library reads its own
+// files beside the array: the view goes on.
+func TestCompactedFolder(t *testing.T) {
+	s, err := filestore.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close(s) }()
+	for _, path := range []string{"n", "deep/n"} {
+		a := array(t, s, path, zarr.Spec{Shape: []int64{10}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(4, 1, 5)}}, numbers(0, 10))
+		h := handler(t, zarr.At(s, path), nil)
+		before := body(t, request(t, h, "GET", "/@regular,chunks=3,codec=none/n/c/1"))
+		if _, err := rechunk.Do(t.Context(), a, rechunk.Compaction{Axis: 0, UpTo: 8}, nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, address := range []string{"/@regular,chunks=3,codec=none/n/c/1", "/@values/n?format=raw&select=3:6"} {
+			if is := request(t, h, "GET", address); is.StatusCode != 200 || body(t, is) != before {
+				t.Errorf("%s: status %d", address, is.StatusCode)
+			}
+		}
+	}
 }
 
 // TestManyViews holds a bounded number of views.

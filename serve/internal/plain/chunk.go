@@ -3,6 +3,7 @@
 package plain
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -16,6 +17,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/parallel"
@@ -237,12 +239,19 @@ func (r *request) make(ctx context.Context) ([]byte, error) {
 		return nil, zarr.ErrLimit
 	}
 	c := r.view.cache
-	held, err := c.work.Acquire(ctx, elements*int64(of+2*shown)+c.reading+r.blocks())
+	// The elements, their encoded form, and what is kept of that.
+	need := elements * int64(of+2*shown)
+	if r.f.kind.convert != nil {
+		need += elements * int64(shown)
+	}
+	held, err := c.work.Acquire(ctx, need+c.reading+r.blocks())
 	if err != nil {
 		return nil, err
 	}
 	defer c.work.Release(held)
-	data := make([]byte, elements*int64(of))
+	buffer := budget.Get(elements * int64(of))
+	defer buffer.Put()
+	data := buffer.Bytes(elements * int64(of))
 	inside := strided.Contiguous(data, r.edges, of).Sub(grid.BoxOf(r.shape()))
 	if n, _ := checked.Product(r.shape()...); n < elements {
 		strided.FillBytes(data, r.f.state.Fill)
@@ -251,11 +260,15 @@ func (r *request) make(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	if r.f.kind.convert != nil {
-		wide := make([]byte, elements*int64(shown))
-		r.f.kind.convert(wide, data)
-		data = wide
+		wide := budget.Get(elements * int64(shown))
+		defer wide.Put()
+		r.f.kind.convert(wide.Bytes(elements*int64(shown)), data)
+		data = wide.Bytes(elements * int64(shown))
 	}
-	return r.f.target.Core().State().Engine.Chain.Encode(nil, strided.Contiguous(data, r.edges, shown))
+	// What is kept has no spare capacity, which nothing would count.
+	value, room, err := r.f.target.Core().State().Engine.Chain.EncodeNew(strided.Contiguous(data, r.edges, shown), false)
+	defer room.Put()
+	return bytes.Clone(value), err
 }
 
 // blocks returns the memory for the blocks of which means are made, in bytes.
@@ -274,7 +287,9 @@ func (r *request) fill(ctx context.Context, inside strided.View) error {
 	}
 	n, _ := r.region.Len()
 	of := r.f.kind.of.Size()
-	below := strided.Contiguous(make([]byte, n*int64(of)), r.region.Shape(), of)
+	buffer := budget.Get(n * int64(of))
+	defer buffer.Put()
+	below := strided.Contiguous(buffer.Bytes(n*int64(of)), r.region.Shape(), of)
 	err := r.read(ctx, below)
 	if err == nil {
 		r.f.level.Reduce(inside, below)
@@ -383,7 +398,9 @@ func (r *request) readUnit(ctx context.Context, c *grid.Chunk, into strided.View
 		// A part of a large unit is read without keeping the rest.
 		shape = to.Shape()
 		elements, _ := to.Len()
-		data := make([]byte, elements*int64(size)) // at most those of the region
+		buffer := budget.Get(elements * int64(size)) // at most those of the region
+		defer buffer.Put()
+		data := buffer.Bytes(elements * int64(size))
 		sel, err := r.stepped(part)
 		if err == nil {
 			err = r.source.ReadBytes(ctx, sel, data)

@@ -511,6 +511,9 @@ func (o *object) Read(_ context.Context, q store.Request, dst []byte) ([]byte, e
 	return append(dst, o.data[off:off+n]...), nil
 }
 
+// Bytes returns all bytes. The caller does not change them.
+func (o *object) Bytes() []byte { return o.data }
+
 // Close implements [store.Object].
 func (o *object) Close() error {
 	if o.cache != nil {
