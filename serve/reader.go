@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -147,23 +148,61 @@ func (r *reader) Seek(offset int64, whence int) (int64, error) {
 // mostRanges is the number of ranges that one request may have.
 const mostRanges = 16
 
-// rangesOf returns the header Range for net/http, which differs from RFC 9110 in three
-// points: it refuses units that it does not know, it does not know BYTES, and it answers
-// a request for the last 0 bytes with a range that ends before it begins.
+// rangesOf returns the header Range for net/http, with ranges that end within the value.
+// Package net/http differs from RFC 9110: it refuses units that it does not know and
+// numbers of many digits, it does not know BYTES, it takes signs and spaces within a
+// range, it answers a request for the last 0 bytes with a range that ends before it
+// begins, and it does not tell the size to a client whose ranges are invalid.
 func rangesOf(header string, size int64) string {
 	unit, list, _ := strings.Cut(header, "=")
 	if !strings.EqualFold(unit, "bytes") || strings.Count(list, ",") >= mostRanges {
 		return ""
 	}
-	ranges := strings.Split(list, ",")
-	for i, one := range ranges {
-		suffix, is := strings.CutPrefix(strings.TrimSpace(one), "-")
-		n, err := strconv.ParseInt(strings.TrimSpace(suffix), 10, 64)
-		if is && err == nil && n >= 0 && min(n, size) == 0 {
-			ranges[i] = fmt.Sprintf("%d-", size)
+	var ranges []string
+	for one := range strings.SplitSeq(list, ",") {
+		if one = strings.Trim(one, " \t"); one == "" {
+			continue
+		}
+		first, end, ok := parseRange(one, size)
+		switch {
+		case !ok:
+			return fmt.Sprintf("bytes=%d-", size) // none is served
+		case first >= end:
+			ranges = append(ranges, fmt.Sprintf("%d-", size))
+		default:
+			ranges = append(ranges, fmt.Sprintf("%d-%d", first, end-1))
 		}
 	}
+	if ranges == nil {
+		return ""
+	}
 	return "bytes=" + strings.Join(ranges, ",")
+}
+
+// parseRange returns the bytes of a range within a value, from first to before end. There
+// are none if the range is not satisfiable.
+func parseRange(text string, size int64) (first, end int64, ok bool) {
+	from, to, ok := strings.Cut(text, "-")
+	if !ok || from+to == "" || strings.Trim(from+to, "0123456789") != "" {
+		return 0, 0, false
+	}
+	low, high := number(from), number(to)
+	switch {
+	case from == "":
+		return size - min(high, size), size, true
+	case to == "":
+		return low, size, true
+	}
+	return low, min(high, size-1) + 1, low <= high
+}
+
+// number returns a number of digits. All beyond 64 bits are the same here.
+func number(digits string) int64 {
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return math.MaxInt64
+	}
+	return n
 }
 
 // spanOf returns the bytes that the first range of a header selects, up to the end of the

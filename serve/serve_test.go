@@ -563,6 +563,8 @@ func TestGuard(t *testing.T) {
 		"without a port":        {serve.Options{}, "GET", []string{"Host", "localhost"}, 200, nil},
 		"rebound name":          {serve.Options{}, "GET", []string{"Host", "evil.example:8000"}, 421, nil},
 		"a name like loopback":  {serve.Options{}, "GET", []string{"Host", "127.0.0.1.evil.example"}, 421, nil},
+		"half a bracket":        {serve.Options{}, "GET", []string{"Host", "[::1"}, 421, nil},
+		"a bracket of no use":   {serve.Options{}, "GET", []string{"Host", "::1]"}, 421, nil},
 		"no host":               {serve.Options{}, "GET", []string{"Host", ""}, 421, nil},
 		"named host":            {serve.Options{Hosts: []string{"Data.example"}}, "GET", []string{"Host", "data.example:80"}, 200, nil},
 		"any host":              {serve.Options{Hosts: []string{"*"}}, "GET", []string{"Host", "other"}, 200, nil},

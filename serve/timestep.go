@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/serve/internal/plain"
 )
 
 // The names of the two documents with which the viewer GridLook follows a data set that
@@ -82,6 +83,9 @@ func (t *timeline) look(ctx context.Context) (int64, error) {
 	case *zarr.Group:
 		seen := 0
 		for m, memberErr := range node.Members(ctx, true) {
+			if plain.IsWithheld(m, memberErr) {
+				continue
+			}
 			if memberErr != nil {
 				return 0, memberErr
 			}

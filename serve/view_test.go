@@ -313,6 +313,23 @@ func TestViewLinks(t *testing.T) {
 		t.Skip("this system has no symbolic links for us: ", err)
 	}
 	h := handler(t, g, nil)
+	// Names that nobody can read take nothing from the others.
+	server := httptest.NewServer(h)
+	defer server.Close()
+	is, err := http.Get(server.URL + "/@regular/n/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer is.Body.Close()
+	if names := links(body(t, is)); is.StatusCode != 200 || !slices.Equal(names, []string{"a/", "alias/", "b/", "d/", "zarr.json"}) {
+		t.Errorf("status %d, %q are listed", is.StatusCode, names)
+	}
+	if is := request(t, h, "GET", "/@values/n"); is.StatusCode != 400 || !strings.Contains(body(t, is), "such as a, alias, b, d") {
+		t.Errorf("values of a group: status %d", is.StatusCode)
+	}
+	if is := request(t, h, "GET", "/n/current-timestep"); is.StatusCode != 404 {
+		t.Errorf("the time step: status %d", is.StatusCode)
+	}
 	for path, want := range map[string]int{"a": 200, "alias": 200, "b": 403, "d": 403, "beside": 403, "dotted": 403} {
 		for _, address := range []string{"/@regular,chunks=5x4/n/" + path + "/c/0/0", "/@values/n/" + path} {
 			if is := request(t, h, "GET", address); is.StatusCode != want {

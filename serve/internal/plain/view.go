@@ -464,7 +464,7 @@ func (v *View) List(ctx context.Context, dir store.Path, how store.Listing) iter
 			return
 		}
 		for m, err := range g.Members(ctx, false) {
-			if err == nil && m.Err != nil {
+			if IsWithheld(m, err) || err == nil && m.Err != nil {
 				continue
 			}
 			if !yield(store.Entry{Name: m.Path, Dir: true}, err) {
@@ -472,6 +472,12 @@ func (v *View) List(ctx context.Context, dir store.Path, how store.Listing) iter
 			}
 		}
 	}
+}
+
+// IsWithheld reports whether an error of a listing of members is about a name that nobody
+// can read here, such as a link that leads out of the node. The other members are there.
+func IsWithheld(m zarr.Member, err error) bool {
+	return m.Path != "" && errors.Is(err, fs.ErrPermission) || errors.Is(err, store.ErrUnusable)
 }
 
 // documents returns the names of the documents of a node.
