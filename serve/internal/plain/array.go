@@ -243,15 +243,20 @@ func (a *array) current(ctx context.Context, must bool) (*face, error) {
 // look returns the present state of the source. In a store without versions it reads the
 // document.
 func (a *array) look(ctx context.Context, s *snapshot.Array) (*snapshot.Array, error) {
+	// Two calls may have read the same document at once, so the source may have another
+	// copy of s. Its own state is the one that reads begin with, and that is replaced.
 	c := a.source.Core()
-	if !s.Version.IsZero() {
-		return c.LookUnmoved(ctx, s)
+	is := c.State()
+	next, err := is, error(nil)
+	if s.Version.IsZero() {
+		next, err = c.Reload(ctx, is)
+	} else {
+		next, err = c.LookUnmoved(ctx, is)
 	}
-	next, err := c.Reload(ctx, s)
 	if err == nil && next.Numbering != s.Numbering {
 		err = core.ErrMoved
 	}
-	if err == nil && next.Doc.Format() == s.Doc.Format() && sameDocument(next.Doc, s.Doc) {
+	if err == nil && s.Version.IsZero() && next.Doc.Format() == s.Doc.Format() && sameDocument(next.Doc, s.Doc) {
 		return s, nil
 	}
 	return next, err
@@ -385,12 +390,15 @@ func (f *face) contains(index []int64) bool {
 
 // failed returns the error of a read of the source. A read that finds elements moved ends
 // the view of the array.
-func (a *array) failed(err error) error {
+func (a *array) failed(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, core.ErrMoved):
 		return a.leave(fmt.Errorf("%w: elements of %s were dropped or inserted", ErrGone, a.name()))
 	case errors.Is(err, selection.ErrInvalid):
-		// It has shrunk since the request was prepared.
+		// It has shrunk, or lost other elements, since the request was prepared.
+		if _, now := a.current(ctx, true); errors.Is(now, ErrGone) {
+			return now
+		}
 		return fmt.Errorf("%w: the chunk lies beyond %s", ErrGone, a.name())
 	}
 	return err

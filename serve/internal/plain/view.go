@@ -144,7 +144,7 @@ func (v *View) Open(ctx context.Context, key store.Key) (store.Object, error) {
 	}
 	data, held, err := r.encoded(ctx)
 	if err != nil {
-		return nil, r.failed(err)
+		return nil, r.failed(ctx, err)
 	}
 	version := store.Version{}
 	if r.tag.version != "" {
