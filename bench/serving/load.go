@@ -69,7 +69,7 @@ func (b *bench) memory(ctx context.Context) error {
 			keys = append(keys, fmt.Sprintf("/%s/%s/c/%d", node, keyArray(size), i))
 		}
 	}
-	views = viewPaths(viewAddress(), 0)
+	views = viewPaths(viewAddress())
 	for i := range 16 {
 		for j := range 16 {
 			pinned = append(pinned, fmt.Sprintf("/@regular,chunks=500x500/%s/%s/c/%d/%d", node, wide, i, j))

@@ -129,13 +129,18 @@ store, copies or a server, in as many goroutines as there are connections, but a
 		return
 	}
 	fmt.Fprintf(w, `
-The first %d months of the same view, by %d connections, beside other servers that give the same chunks. The goal is 5 times.
+The first chunks of views of the same array, by %d connections, beside other servers that give the same chunks. The goal is 5 times.
 
-| server | seconds | its time ÷ varve's | of processor time |
-|---|--:|--:|--:|
-`, peerMonths, peerConnections)
+| chunks of the view | server | seconds | its time ÷ varve's | of processor time |
+|---|---|--:|--:|--:|
+`, peerConnections)
+	own := r.Peers[0]
 	for _, x := range r.Peers {
-		fmt.Fprintf(w, "| %s | %.3g | %s | %s |\n", x.Server, median(x.Seconds), ratios(x.Seconds, r.Peers[0].Seconds), ratios(x.Worked, r.Peers[0].Worked))
+		what := ""
+		if x.Shape != own.Shape || x == own {
+			what, own = fmt.Sprintf("%d of %s", x.Chunks, strings.ReplaceAll(x.Shape, "x", " × ")), x
+		}
+		fmt.Fprintf(w, "| %s | %s | %.3g | %s | %s |\n", what, x.Server, median(x.Seconds), ratios(x.Seconds, own.Seconds), ratios(x.Worked, own.Worked))
 	}
 }
 

@@ -35,12 +35,13 @@ type viewRow struct {
 	CodecsWorked []float64
 }
 
-// viewPaths returns the addresses of the chunks of the view in C order, of the first n
-// along time or of all if n is 0.
-func viewPaths(below string, n int) (paths []string) {
-	if n == 0 {
-		n = (viewDays() + int(viewShape[0]) - 1) / int(viewShape[0])
-	}
+// viewPaths returns the addresses of the chunks of the view in C order.
+func viewPaths(below string) []string {
+	return somePaths(below, (viewDays()+int(viewShape[0])-1)/int(viewShape[0]))
+}
+
+// somePaths returns those of the first n along time.
+func somePaths(below string, n int) (paths []string) {
 	for i := range n {
 		for j := range 2 {
 			for k := range 2 {
@@ -105,7 +106,7 @@ func (b *bench) readView(ctx context.Context, connections int) (seconds, worked 
 		return 0, 0, err
 	}
 	before := s.worked()
-	seconds, _, _, err = all(ctx, s.address, connections, viewPaths(viewAddress(), 0))
+	seconds, _, _, err = all(ctx, s.address, connections, viewPaths(viewAddress()))
 	return seconds, s.worked() - before, err
 }
 
@@ -195,65 +196,73 @@ func (c *codecs) run(workers int) (float64, error) {
 	return time.Since(begun).Seconds(), errors.Join(errs...)
 }
 
-// peerRow is how long one server takes for the first chunks of the view.
+// peerRow is how long one server takes for the first chunks of a view.
 type peerRow struct {
+	Shape   string
+	Chunks  int
 	Server  string
 	Seconds []float64
 	Worked  []float64
 }
 
-// peerMonths is the number of chunks along time that the other servers are asked for, and
-// peerConnections the connections that ask.
-const (
-	peerMonths      = 12
-	peerConnections = 8
-)
+// peerConnections is the number of connections that ask for a view of several servers.
+const peerConnections = 8
 
-// peers measures the view beside other servers, in turns. Each is a new process each
-// time, and has answered with one chunk before.
+// peers measures views beside other servers, in turns. Each is a new process each time,
+// and has answered with one chunk before.
 func (b *bench) peers(ctx context.Context) error {
-	rows := []*peerRow{{Server: "varve serve"}}
-	begin := []func() (*server, error){func() (*server, error) {
-		s, err := b.startVarve(ctx)
-		if err == nil {
-			s.path = viewAddress()
-		}
-		return s, err
-	}}
-	if _, err := os.Stat(b.python); err == nil {
-		for _, p := range [][2]string{{"zarr", "zarr-python behind starlette"}, {"xpublish", "xpublish with its plugin"}} {
-			rows = append(rows, &peerRow{Server: p[1]})
-			begin = append(begin, func() (*server, error) {
-				return start(ctx, b.python, "peer.py", p[0], filepath.Join(b.dir, node, monthly), "31x90x180")
-			})
-		}
-	} else {
-		b.report.Missing = append(b.report.Missing, "the servers in Python")
-	}
-	for round := range min(b.rounds, 5) {
-		for k := range rows {
-			at := (k + round) % len(rows)
-			s, err := begin[at]()
-			if err != nil {
-				return err
-			}
-			paths := viewPaths(s.path, peerMonths+1)
-			if _, _, _, err := all(ctx, s.address, 1, paths[len(paths)-1:]); err != nil {
-				return fmt.Errorf("%s: %w", rows[at].Server, err)
-			}
-			before := s.worked()
-			seconds, _, _, err := all(ctx, s.address, peerConnections, paths[:len(paths)-4])
+	for _, v := range []struct {
+		shape string
+		n     int // chunks along time
+	}{{"31x90x180", 12}, {"4x90x180", 20}, {"1x90x180", 60}} {
+		rows := []*peerRow{{Shape: v.shape, Server: "varve serve"}}
+		begin := []func() (*server, error){func() (*server, error) {
+			s, err := b.startVarve(ctx)
 			if err == nil {
-				rows[at].Seconds, rows[at].Worked = append(rows[at].Seconds, seconds), append(rows[at].Worked, s.worked()-before)
-				err = s.stop()
+				s.path = fmt.Sprintf("/@regular,chunks=%s/%s/%s/", v.shape, node, monthly)
 			}
-			if err != nil {
-				return fmt.Errorf("%s: %w", rows[at].Server, err)
+			return s, err
+		}}
+		if _, err := os.Stat(b.python); err == nil {
+			for _, p := range [][2]string{{"zarr", "zarr-python behind starlette"}, {"xpublish", "xpublish with its plugin"}} {
+				rows = append(rows, &peerRow{Shape: v.shape, Server: p[1]})
+				begin = append(begin, func() (*server, error) {
+					return start(ctx, b.python, "peer.py", p[0], filepath.Join(b.dir, node, monthly), v.shape)
+				})
+			}
+		} else if len(b.report.Peers) == 0 {
+			b.report.Missing = append(b.report.Missing, "the servers in Python")
+		}
+		for round := range b.rounds {
+			for k := range rows {
+				at := (k + round) % len(rows)
+				if err := rows[at].measure(ctx, begin[at], v.n); err != nil {
+					return fmt.Errorf("%s: %w", rows[at].Server, err)
+				}
 			}
 		}
+		b.report.Peers = append(b.report.Peers, rows...)
 	}
-	b.report.Peers = rows
 	return nil
+}
+
+// measure asks a new server for the first n chunks along time. The chunk after them, for
+// which it is asked before, makes it open the array.
+func (r *peerRow) measure(ctx context.Context, begin func() (*server, error), n int) error {
+	s, err := begin()
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	paths := somePaths(s.path, n+1)
+	r.Chunks = len(paths) - 4
+	if _, _, _, err := all(ctx, s.address, 1, paths[len(paths)-1:]); err != nil {
+		return err
+	}
+	before := s.worked()
+	seconds, _, _, err := all(ctx, s.address, peerConnections, paths[:r.Chunks])
+	r.Seconds, r.Worked = append(r.Seconds, seconds), append(r.Worked, s.worked()-before)
+	return err
 }
 
 // tileRow has the seconds of requests for tiles of 256² pixels.
