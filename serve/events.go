@@ -49,57 +49,82 @@ type watcher struct {
 	interval time.Duration // between two looks at all documents
 
 	mu        sync.Mutex
-	listeners map[chan Event]bool
-	known     map[string]Event // the state of each array
+	listeners map[*listener]bool // whether it has the state
+	known     map[string]Event   // the state of each array
 	stop      context.CancelFunc
 	ready     chan struct{} // closed when known is complete
 }
 
-// listen returns a channel of events, which is closed if its reader is too slow, and the
-// function that ends it. It first gets the state of each array.
-func (w *watcher) listen(ctx context.Context) (<-chan Event, func(), error) {
+// listener is somebody who listens. A channel with room for all events would take memory
+// for each of many that wait.
+type listener struct {
+	waiting []Event       // under the mutex of the watcher
+	news    chan struct{} // has an element if events wait; closed for a slow reader
+}
+
+// add adds an event. The mutex of the watcher is held.
+func (l *listener) add(e ...Event) {
+	l.waiting = append(l.waiting, e...)
+	select {
+	case l.news <- struct{}{}:
+	default: // it knows
+	}
+}
+
+// listen returns a listener, whose channel is closed if its reader is too slow. Its first
+// result is the state of each array.
+func (w *watcher) listen(ctx context.Context) ([]Event, *listener, error) {
 	w.mu.Lock()
 	if len(w.listeners) >= mostListeners {
 		w.mu.Unlock()
 		return nil, nil, errTooManyListeners
 	}
 	if w.listeners == nil {
-		w.listeners = map[chan Event]bool{}
+		w.listeners = map[*listener]bool{}
 	}
 	if w.stop == nil {
 		work, stop := context.WithCancel(context.WithoutCancel(ctx))
 		w.stop, w.ready, w.known = stop, make(chan struct{}), map[string]Event{}
 		go w.run(work, w.ready)
 	}
-	events := make(chan Event, watchedArrays+waitingEvents)
+	l := &listener{news: make(chan struct{}, 1)}
 	ready := w.ready
-	w.listeners[events] = false // not yet
+	w.listeners[l] = false // not yet
 	w.mu.Unlock()
-	leave := func() { w.leave(events) }
 	select {
 	case <-ready:
 	case <-ctx.Done():
-		leave()
+		w.leave(l)
 		return nil, nil, ctx.Err()
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	present := make([]Event, 0, len(w.known))
 	for _, path := range slices.Sorted(maps.Keys(w.known)) {
 		is := w.known[path]
-		is.Kind = "present"
-		events <- is // there is room for all
+		is.Kind, is.Before = "present", nil
+		present = append(present, is)
 	}
-	w.listeners[events] = true
-	return events, leave, nil
+	w.listeners[l] = true
+	return present, l, nil
+}
+
+// take returns the events that wait.
+func (w *watcher) take(l *listener) []Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	events := l.waiting
+	l.waiting = nil
+	return events
 }
 
 var errTooManyListeners = errors.New("too many clients listen to this node")
 
 // leave ends a listener. With the last one, the watching ends.
-func (w *watcher) leave(events chan Event) {
+func (w *watcher) leave(l *listener) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.listeners, events)
+	delete(w.listeners, l)
 	if len(w.listeners) == 0 && w.stop != nil {
 		w.stop()
 		w.stop = nil
@@ -113,21 +138,24 @@ func (w *watcher) tell(ctx context.Context, e Event) {
 	if ctx.Err() != nil {
 		return // another run may have begun
 	}
-	if w.known[e.Path] = e; e.Kind == "deleted" {
+	if w.known[e.Path] = e; e.ends() {
 		delete(w.known, e.Path)
 	}
-	for events, begun := range w.listeners {
-		if !begun {
-			continue // it gets the state
-		}
-		select {
-		case events <- e:
-		default: // the client connects again, and gets the state
-			delete(w.listeners, events)
-			close(events)
+	for l, begun := range w.listeners {
+		switch {
+		case !begun: // it gets the state
+		case len(l.waiting) >= waitingEvents: // the client connects again, and gets the state
+			delete(w.listeners, l)
+			close(l.news)
+		default:
+			l.add(e)
 		}
 	}
 }
+
+// ends reports whether an array is not watched after the event. If another one is there,
+// it is found as a new one.
+func (e Event) ends() bool { return e.Kind == "deleted" || e.Kind == "replaced" }
 
 // run watches until ctx ends.
 func (w *watcher) run(ctx context.Context, ready chan struct{}) {
@@ -144,7 +172,7 @@ func (w *watcher) run(ctx context.Context, ready chan struct{}) {
 		}
 		for _, path := range slices.Sorted(maps.Keys(arrays)) {
 			if e, changed := arrays[path].look(ctx); changed {
-				if w.tell(ctx, e); e.Kind == "deleted" || e.Kind == "replaced" {
+				if w.tell(ctx, e); e.ends() {
 					delete(arrays, path)
 					n = memberInterval // look for what is there now
 				}
@@ -160,12 +188,16 @@ func (w *watcher) run(ctx context.Context, ready chan struct{}) {
 // search finds arrays that are not watched yet. An error of the store leaves them to the
 // next search.
 func (w *watcher) search(ctx context.Context, arrays map[string]*watched) {
-	found := func(path string, n zarr.Node) {
+	found := func(path string, n zarr.Node) (more bool) {
 		if a, ok := n.(*zarr.Array); ok && arrays[path] == nil && len(arrays) < watchedArrays {
 			one := &watched{path: path, array: a, state: a.Core().State()}
 			arrays[path] = one
 			w.tell(ctx, one.event("created"))
 		}
+		return len(arrays) < watchedArrays
+	}
+	if len(arrays) >= watchedArrays {
+		return
 	}
 	node, err := w.node.Open(ctx, nil)
 	if err != nil {
@@ -174,8 +206,8 @@ func (w *watcher) search(ctx context.Context, arrays map[string]*watched) {
 	found("", node)
 	if g, ok := node.(*zarr.Group); ok {
 		for m, err := range g.Members(ctx, true) {
-			if err == nil && m.Err == nil {
-				found(m.Path, m.Node)
+			if err == nil && m.Err == nil && !found(m.Path, m.Node) {
+				return // members are opened on the way
 			}
 		}
 	}
@@ -246,12 +278,12 @@ func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, path strin
 		w.Header().Set("Content-Type", "text/event-stream")
 		return nil
 	}
-	events, leave, err := n.watcher.listen(r.Context())
+	events, l, err := n.watcher.listen(r.Context())
 	if err != nil {
 		refuse(w, http.StatusServiceUnavailable, err.Error())
 		return nil
 	}
-	defer leave()
+	defer n.watcher.leave(l)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no") // nginx would keep events back
@@ -259,30 +291,30 @@ func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, path strin
 	beats := time.NewTicker(beatInterval)
 	defer beats.Stop()
 	for {
-		select {
-		case e, open := <-events:
-			if !open {
-				return nil
-			}
+		for _, e := range events {
 			data, err := json.Marshal(e)
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", e.Kind, data)
-			if err != nil {
+			if _, err := fmt.Fprintf(w, "event: %s\ndata: %s\n\n", e.Kind, data); err != nil {
 				return nil // the client has gone
 			}
-			if len(events) > 0 {
-				continue
+		}
+		if stream.Flush() != nil {
+			return nil
+		}
+		events = nil
+		select {
+		case _, open := <-l.news:
+			if !open {
+				return nil
 			}
+			events = n.watcher.take(l)
 		case <-beats.C:
 			if _, err := fmt.Fprint(w, ":\n\n"); err != nil {
 				return nil
 			}
 		case <-r.Context().Done():
-			return nil
-		}
-		if stream.Flush() != nil {
 			return nil
 		}
 	}

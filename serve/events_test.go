@@ -7,11 +7,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -147,6 +150,87 @@ func TestEventsOfGroup(t *testing.T) {
 	if is := request(t, handler(t, zarr.At(s, "n"), nil), "GET", "/@events/m"); is.StatusCode != 404 {
 		t.Errorf("status %d for another node", is.StatusCode)
 	}
+}
+
+// TestEventsAfterDamage has a member that is no array any more. Listeners that come then
+// do not hear of it, until it is one again.
+func TestEventsAfterDamage(t *testing.T) {
+	s := memstore.New()
+	spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Int8}
+	for _, path := range []string{"n/a", "n/b"} {
+		if _, err := zarr.At(s, path).CreateArray(t.Context(), spec, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := watchedServer(t, s)
+	first := follow(t, server.URL)
+	first.want("present", "a", 3)
+	first.want("present", "b", 3)
+	put(t, s, "n/a/zarr.json", []byte("{}"))
+	first.want("replaced", "a")
+	second := follow(t, server.URL)
+	second.want("present", "b", 3)
+	if _, err := zarr.At(s, "n/a").CreateArray(t.Context(), spec, &zarr.CreateOptions{Overwrite: true}); err != nil {
+		t.Fatal(err)
+	}
+	first.want("created", "a", 3)
+	second.want("created", "a", 3)
+}
+
+// TestManyEvents has more arrays than are watched, of which no further one is opened.
+func TestManyEvents(t *testing.T) {
+	s := memstore.New()
+	if _, err := zarr.At(s, "n").CreateGroup(t.Context(), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := zarr.At(s, "n/a").CreateArray(t.Context(), zarr.Spec{Shape: []int64{3}, Type: dtype.Int8}, nil); err != nil {
+		t.Fatal(err)
+	}
+	key, err := store.ParseKey("n/a/zarr.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, _, err := s.Get(t.Context(), key, store.Request{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const most = 1000 // watched
+	for i := range most + 500 {
+		put(t, s, fmt.Sprintf("n/a%04d/zarr.json", i), doc)
+	}
+	opened := &counting{Store: s}
+	server := watchedServer(t, opened)
+	events := follow(t, server.URL)
+	for i := range most {
+		if kind, e := events.next(); kind != "present" || len(e.Shape) != 1 {
+			t.Fatal(i, kind, e)
+		}
+	}
+	if n := opened.last.Load(); n > most+300 { // some are read ahead
+		t.Errorf("the document of array %d was read", n)
+	}
+}
+
+// counting knows the highest number of an array whose document was read.
+type counting struct {
+	store.Store
+	last atomic.Int64
+}
+
+// Unwrap implements [store.Wrapper].
+func (c *counting) Unwrap() store.Store { return c.Store }
+
+// List implements [store.Lister].
+func (c *counting) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+	return store.List(ctx, c.Store, dir, how)
+}
+
+func (c *counting) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	n := int64(0)
+	if _, err := fmt.Sscanf(key.String(), "n/a%d/", &n); err == nil && n > c.last.Load() {
+		c.last.Store(n)
+	}
+	return c.Store.Get(ctx, key, q, dst)
 }
 
 // timestep asks for one of the two documents.

@@ -63,6 +63,10 @@ func (g *guard) admits(w http.ResponseWriter, r *http.Request) bool {
 		refuse(w, http.StatusForbidden, "pages of this origin may not read: permit the origin")
 		return false
 	}
+	if origin == "" && isEmbedded(r) {
+		refuse(w, http.StatusForbidden, "another page asks without its origin: use fetch with CORS, or crossorigin at images")
+		return false
+	}
 	if foreign {
 		g.permit(w, origin)
 	}
@@ -97,6 +101,17 @@ func isSame(origin string, r *http.Request) bool {
 	return strings.EqualFold(origin, scheme+r.Host)
 }
 
+// isEmbedded reports whether a page of another origin has sent the request, such as for
+// an image. It may not see such answers, but could make the server work (Fetch Metadata
+// Request Headers, of the W3C). The user may follow a link of any page.
+func isEmbedded(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "cross-site", "same-site":
+		return r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Header.Get("Sec-Fetch-Dest") != "document"
+	}
+	return false
+}
+
 func (g *guard) permitsOrigin(origin string) bool {
 	return slices.Contains(g.origins, anything) || slices.Contains(g.origins, strings.ToLower(origin))
 }
@@ -108,7 +123,7 @@ func (g *guard) permit(w http.ResponseWriter, origin string) {
 		origin = anything
 	}
 	w.Header().Set("Access-Control-Allow-Origin", origin)
-	w.Header().Set("Access-Control-Expose-Headers", "Accept-Ranges, Content-Range, ETag, Last-Modified, Varve-Shape, Varve-Data-Type, Varve-Range")
+	w.Header().Set("Access-Control-Expose-Headers", "Accept-Ranges, Content-Range, ETag, Last-Modified, Link, Retry-After, Varve-Shape, Varve-Data-Type, Varve-Range")
 }
 
 // preflight answers what a browser asks before a page may send a request.

@@ -75,7 +75,9 @@ func (r *reader) load(at int64) error {
 		r.buffer.Put()
 		r.buffer = budget.Get(n)
 	}
-	data, err := r.object.Read(r.ctx, store.Request{Range: store.Span(at, n), Limit: n}, r.buffer.B[:0])
+	ctx, cancel := patient(r.ctx)
+	defer cancel()
+	data, err := r.object.Read(ctx, store.Request{Range: store.Span(at, n), Limit: n}, r.buffer.B[:0])
 	if err != nil {
 		r.piece = nil
 		return err

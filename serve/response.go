@@ -34,6 +34,7 @@ type response struct {
 	streams bool          // the connection has several (HTTP/2)
 	taken   int64         // bytes since the time was last renewed
 	waited  time.Duration // that writes have taken since then
+	end     time.Time     // after it nothing is written; zero if there is no end
 }
 
 // leastTaken is the number of bytes that a client must take within [Options.Stall].
@@ -70,7 +71,7 @@ func (w *response) write(p []byte) (int, error) {
 	}
 	if err == nil && w.stall > 0 && w.streams {
 		// A deadline would end a stream of HTTP/2 also between two writes.
-		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Time{})
+		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(w.end)
 	}
 	return n, err
 }
@@ -78,9 +79,15 @@ func (w *response) write(p []byte) (int, error) {
 // limit sets the time until which the client has to take what is written next. Package
 // net/http writes the last bytes after the handler.
 func (w *response) limit(now time.Time) {
+	until := w.end
 	if w.stall > 0 {
+		if until = now.Add(w.stall - w.waited); !w.end.IsZero() && w.end.Before(until) {
+			until = w.end
+		}
+	}
+	if !until.IsZero() {
 		// Writers of tests have no deadlines.
-		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(now.Add(w.stall - w.waited))
+		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(until)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"go.uber.org/goleak"
 	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/serve"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -204,6 +205,64 @@ func TestTrickle(t *testing.T) {
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("it was not cut: %v", err)
 	}
+}
+
+// TestEnd has a client that always takes enough of values. It is cut at the end of the
+// time nevertheless, also if there is no other limit.
+func TestEnd(t *testing.T) {
+	s := memstore.New()
+	array(t, s, "n", zarr.Spec{Shape: []int64{64 << 20}, Type: dtype.Uint8}, []uint8(nil))
+	for _, stall := range []time.Duration{time.Minute, -1} {
+		h := handler(t, zarr.At(s, "n"), (&serve.Options{Stall: stall}).Ending(200*time.Millisecond))
+		client := &trickle{ResponseRecorder: httptest.NewRecorder()}
+		func() {
+			defer func() {
+				if is := recover(); is != http.ErrAbortHandler {
+					t.Errorf("the answer was not cut: %v", is)
+				}
+			}()
+			h.ServeHTTP(client, httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost/@values/n?format=raw", nil))
+		}()
+		if left := time.Until(client.until); client.until.IsZero() || left > 0 {
+			t.Errorf("stall %v: it could be written until %v, in %v", stall, client.until, left)
+		}
+	}
+	h := handler(t, zarr.At(hanging{s}, "n"), serve.Options{}.Ending(10*time.Millisecond))
+	client := &trickle{ResponseRecorder: httptest.NewRecorder()}
+	h.ServeHTTP(client, httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost/@values/n", nil))
+	if client.Code != 504 || time.Until(client.until) < time.Second {
+		t.Errorf("of a store that hangs: status %d, to be written until %v", client.Code, client.until)
+	}
+}
+
+// TestHanging has a store that hangs. It keeps no place of a request for ever.
+func TestHanging(t *testing.T) {
+	s, _ := rows(t, 3)
+	h := handler(t, zarr.At(hanging{s}, "n"), (&serve.Options{Requests: 1}).Ending(10*time.Millisecond))
+	for _, path := range []string{"/n/zarr.json", "/n/c/0", "/@regular/n/zarr.json", "/@v2/n/.zarray", "/@values/n"} {
+		if is := request(t, h, "GET", path); is.StatusCode != 504 {
+			t.Errorf("%s: status %d, %s", path, is.StatusCode, body(t, is))
+		}
+	}
+}
+
+// TestLongValue has a value whose parts take longer than one of them may. It is whole.
+func TestLongValue(t *testing.T) {
+	m := memstore.New()
+	put(t, m, "n/v", make([]byte, 5<<20))
+	s := &late{Store: m, begun: make(chan struct{}, 9)} // it takes 50 ms for each further MiB
+	is := request(t, handler(t, zarr.At(s, "n"), serve.Options{}.Ending(150*time.Millisecond)), "GET", "/n/v")
+	if got := body(t, is); is.StatusCode != 200 || len(got) != 5<<20 {
+		t.Errorf("status %d, %d bytes", is.StatusCode, len(got))
+	}
+}
+
+// hanging is a store whose reads wait for the end of the request.
+type hanging struct{ store.Store }
+
+func (h hanging) Get(ctx context.Context, _ store.Key, _ store.Request, _ []byte) ([]byte, store.Info, error) {
+	<-ctx.Done()
+	return nil, store.Info{}, ctx.Err()
 }
 
 // TestStallOfStream is TestStall with HTTP/2, whose other streams go on.

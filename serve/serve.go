@@ -38,7 +38,8 @@
 //
 // A selection has at most 256 MiB, decoded. Beyond that the status is 413, and the answer
 // proposes a smaller selection. Each request opens the array anew, so it sees it as it is
-// now. The answers have no validators. An answer ends after five minutes.
+// now. The answers have no validators. An answer that is not whole after five minutes is
+// cut, however fast the client takes it.
 //
 // # What is not served
 //
@@ -55,7 +56,9 @@
 // A web page can make the browser of a user send requests to this machine, also under a
 // name that the owner of the page points at it (DNS rebinding). So the Host of a request
 // must be one of [Options.Hosts], and its Origin, if it is not the server itself, one of
-// [Options.Origins]. With [Options.Token], requests must have the token.
+// [Options.Origins]. Browsers send no Origin for images and other parts of a page without
+// CORS, but tell that a page of another site asks (Sec-Fetch-Site): that is refused. With
+// [Options.Token], requests must have the token.
 package serve
 
 import (
@@ -118,7 +121,12 @@ type Options struct {
 	Answered func(Answer)
 
 	interval time.Duration // of looks for changes, in tests
+	most     time.Duration // in place of mostTime, in tests
 }
+
+// mostTime is the time after which an answer with values is cut short. A store may take
+// as long for what precedes a stored value or one of a view, and for each part of it.
+const mostTime = 5 * time.Minute
 
 // mostWaiting bounds the requests that wait for changes: they take little.
 const mostWaiting = 4096
@@ -133,6 +141,7 @@ type Handler struct {
 	guard    guard
 	log      *slog.Logger
 	stall    time.Duration
+	most     time.Duration // for a request, see mostTime
 	room     chan struct{} // has an element for each request in work
 	waiting  chan struct{} // the same for requests that wait for changes
 	answered func(Answer)
@@ -150,7 +159,7 @@ func New(nodes []Node, opt *Options) (*Handler, error) {
 		return nil, err
 	}
 	h := &Handler{
-		nodes: map[string]*served{}, guard: guard, log: opt.Log, stall: cmp.Or(opt.Stall, 30*time.Second),
+		nodes: map[string]*served{}, guard: guard, log: opt.Log, stall: cmp.Or(opt.Stall, 30*time.Second), most: cmp.Or(opt.most, mostTime),
 		room: make(chan struct{}, cmp.Or(max(opt.Requests, 0), 256)), waiting: make(chan struct{}, mostWaiting), answered: opt.Answered,
 	}
 	if h.own, err = mounted(opt.Mount); err != nil {
@@ -261,6 +270,8 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 		h.end(r, h.serveValues(w, r, rest))
 		return
 	}
+	r, cancel := h.within(r)
+	defer cancel()
 	if options, is := strings.CutPrefix(name, "@"); is {
 		h.end(r, h.serveView(w, r, options, rest))
 		return
@@ -275,6 +286,35 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.end(r, n.serve(w, r, rest))
+}
+
+// within returns a request for stored keys or for a view with the time that its store may
+// take, so that one that hangs does not keep the place of the request.
+func (h *Handler) within(r *http.Request) (*http.Request, context.CancelFunc) {
+	most := h.most
+	if last := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]; last == nextTimestep {
+		most += longestWait
+	}
+	ctx := context.WithValue(r.Context(), patienceKey{}, &patience{r.Context(), most})
+	ctx, cancel := context.WithTimeout(ctx, most)
+	return r.WithContext(ctx), cancel
+}
+
+// patience is how long a read may take that a value is sent in. A long value may take
+// longer, because clients may be slow.
+type patience struct {
+	request context.Context // without an end in time
+	most    time.Duration
+}
+
+type patienceKey struct{}
+
+// patient returns the context for a further read of a request.
+func patient(ctx context.Context) (context.Context, context.CancelFunc) {
+	if p, ok := ctx.Value(patienceKey{}).(*patience); ok {
+		return context.WithTimeout(p.request, p.most)
+	}
+	return ctx, func() {}
 }
 
 // end ends an answer with the error of a store, if there is one.

@@ -4,6 +4,7 @@ package serve_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -580,14 +581,23 @@ func TestGuard(t *testing.T) {
 			[]string{"Origin", "https://a.example", "Access-Control-Request-Method", "GET", "Access-Control-Request-Headers", "range", "Access-Control-Request-Private-Network", "true"}, 204,
 			header{"Access-Control-Allow-Methods": "GET, HEAD", "Access-Control-Allow-Private-Network": "true", "Access-Control-Allow-Origin": "https://a.example"}},
 		"preflight of another page": {serve.Options{}, "OPTIONS", []string{"Origin", "https://a.example", "Access-Control-Request-Method", "GET"}, 403, header{"Access-Control-Allow-Private-Network": ""}},
-		"no token":                  {serve.Options{Token: "s3"}, "GET", nil, 401, header{"WWW-Authenticate": `Bearer realm="varve"`}},
-		"wrong token":               {serve.Options{Token: "s3"}, "GET", []string{"Authorization", "Bearer s4"}, 401, nil},
-		"empty token":               {serve.Options{Token: "s3"}, "GET", []string{"Authorization", "Bearer "}, 401, nil},
-		"scheme in small letters":   {serve.Options{Token: "s3"}, "GET", []string{"Authorization", "bearer s3"}, 200, nil},
-		"token":                     {serve.Options{Token: "s3"}, "GET", []string{"Authorization", "Bearer s3"}, 200, nil},
-		"token of a page":           {serve.Options{Token: "s3", Origins: []string{"https://a.example"}}, "GET", []string{"Origin", "https://a.example", "Authorization", "Bearer s3"}, 200, nil},
-		"preflight before a token":  {serve.Options{Token: "s3", Origins: []string{"https://a.example"}}, "OPTIONS", []string{"Origin", "https://a.example", "Access-Control-Request-Method", "GET"}, 204, nil},
-		"token as the cookie":       {serve.Options{Token: "s3"}, "GET", []string{"Cookie", "varve-8000=s3"}, 401, nil},
+		"image of another page":     {serve.Options{}, "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "image"}, 403, nil},
+		"image of another port":     {serve.Options{}, "GET", []string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "empty"}, 403, nil},
+		"image without CORS":        {serve.Options{Origins: []string{"*"}}, "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors"}, 403, nil},
+		"frame of another page":     {serve.Options{}, "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}, 403, nil},
+		"link of another page":      {serve.Options{}, "GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 200, nil},
+		"image of the own page":     {serve.Options{}, "GET", []string{"Sec-Fetch-Site", "same-origin", "Sec-Fetch-Mode", "no-cors"}, 200, nil},
+		"address that was typed":    {serve.Options{}, "GET", []string{"Sec-Fetch-Site", "none", "Sec-Fetch-Mode", "navigate"}, 200, nil},
+		"permitted page with CORS": {serve.Options{Origins: []string{"https://a.example"}}, "GET", []string{"Origin", "https://a.example", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "cors"}, 200,
+			header{"Access-Control-Expose-Headers": "Accept-Ranges, Content-Range, ETag, Last-Modified, Link, Retry-After, Varve-Shape, Varve-Data-Type, Varve-Range"}},
+		"no token":                 {serve.Options{Token: "s3"}, "GET", nil, 401, header{"WWW-Authenticate": `Bearer realm="varve"`}},
+		"wrong token":              {serve.Options{Token: "s3"}, "GET", []string{"Authorization", "Bearer s4"}, 401, nil},
+		"empty token":              {serve.Options{Token: "s3"}, "GET", []string{"Authorization", "Bearer "}, 401, nil},
+		"scheme in small letters":  {serve.Options{Token: "s3"}, "GET", []string{"Authorization", "bearer s3"}, 200, nil},
+		"token":                    {serve.Options{Token: "s3"}, "GET", []string{"Authorization", "Bearer s3"}, 200, nil},
+		"token of a page":          {serve.Options{Token: "s3", Origins: []string{"https://a.example"}}, "GET", []string{"Origin", "https://a.example", "Authorization", "Bearer s3"}, 200, nil},
+		"preflight before a token": {serve.Options{Token: "s3", Origins: []string{"https://a.example"}}, "OPTIONS", []string{"Origin", "https://a.example", "Access-Control-Request-Method", "GET"}, 204, nil},
+		"token as the cookie":      {serve.Options{Token: "s3"}, "GET", []string{"Cookie", "varve-8000=s3"}, 401, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := request(t, handler(t, g, &c.opt), c.method, key, c.headers...)
@@ -649,6 +659,7 @@ func (l *late) Get(ctx context.Context, key store.Key, q store.Request, dst []by
 		defer l.reads.Add(-1)
 		l.begun <- struct{}{}
 		time.Sleep(50 * time.Millisecond)
+		err = cmp.Or(err, ctx.Err())
 	}
 	return data, info, err
 }

@@ -4,7 +4,6 @@ package serve
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,11 +26,10 @@ import (
 )
 
 // Limits of one request for values. A selection has at most mostSelected bytes, decoded,
-// and a text at most mostText bytes. After mostTime the answer is cut short.
+// and a text at most mostText bytes.
 const (
 	mostSelected = 256 << 20
 	mostText     = 1 << 30
-	mostTime     = 5 * time.Minute
 	mostWait     = 30 * time.Second // for the memory that other requests hold
 	mostLabels   = 1 << 20          // coordinates in a table
 )
@@ -63,10 +61,12 @@ func (h *Handler) serveValues(w http.ResponseWriter, r *http.Request, path strin
 		return nil
 	}
 	w.Header().Add("Vary", "Accept")
-	ctx, cancel := context.WithTimeout(r.Context(), mostTime)
+	ctx, cancel := context.WithTimeout(r.Context(), h.most)
 	defer cancel()
-	// Not all writers have deadlines, such as those of tests.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(mostTime))
+	counted, _ := w.(*response)
+	if counted != nil {
+		counted.end = time.Now().Add(h.most)
+	}
 	out := &answer{to: w, left: mostText}
 	err := h.values.answer(ctx, out, r, &asked{served: n, name: name, path: below})
 	if err == nil {
@@ -74,6 +74,9 @@ func (h *Handler) serveValues(w http.ResponseWriter, r *http.Request, path strin
 	}
 	if out.begun {
 		return &cutShort{err}
+	}
+	if counted != nil {
+		counted.end = time.Time{} // the client may have the error also after that
 	}
 	if t := (*refusal)(nil); errors.As(err, &t) {
 		t.problem.write(w)
@@ -166,8 +169,12 @@ func (v *values) answer(ctx context.Context, out *answer, r *http.Request, a *as
 		}
 	}
 	w := bufio.NewWriterSize(out, 1<<16)
-	if err := cmp.Or(export.Write(ctx, src, a.format, w), w.Flush()); err != nil {
+	// What is in the buffer after an error is not sent, so that there may be an answer.
+	if err := export.Write(ctx, src, a.format, w); err != nil {
 		return a.refusalOf(err)
+	}
+	if err := w.Flush(); err != nil {
+		return err
 	}
 	out.begin() // there may be no values
 	return nil

@@ -424,6 +424,21 @@ func TestValuesFail(t *testing.T) {
 	}
 }
 
+// TestValuesDamaged has a first chunk that cannot be decoded. Nothing was sent before it.
+func TestValuesDamaged(t *testing.T) {
+	s := memstore.New()
+	spec := zarr.Spec{Shape: []int64{2, 4}, Type: dtype.Int32, Chunks: grid.Chunks(2, 4), DimensionNames: []string{"y", "x"}}
+	array(t, s, "n", spec, []int32{1, 2, 3, 4, 5, 6, 7, 8})
+	put(t, s, "n/c/0/0", []byte("damaged"))
+	h := handler(t, zarr.At(s, "n"), nil)
+	for _, q := range []string{"json", "raw", "npy", "csv", "csv&header=1", "png", "png&range=0,1"} {
+		is := request(t, h, "GET", "/@values/n?format="+q)
+		if text := body(t, is); is.StatusCode != 500 || !strings.Contains(text, `"kind":"corrupt"`) {
+			t.Errorf("%s: status %d, %s", q, is.StatusCode, text)
+		}
+	}
+}
+
 // FuzzValues asks with any path and query.
 func FuzzValues(f *testing.F) {
 	for _, q := range []string{"", "select=time=-1&format=npy", "select=lat=0..10&decode=1", "format=png&cmap=RdBu_r&range=1,2", "format=csv&header=1", `select={"points":[[0],[1]]}`, "select=%zz", "select=time=2024-01", "a;b", `select={"blocks":["0","0"]}`} {

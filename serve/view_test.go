@@ -279,16 +279,23 @@ func TestCompactedFolder(t *testing.T) {
 	}
 }
 
-// TestManyViews holds a bounded number of views.
+// TestManyViews holds a bounded number of views with chunks of their own. Those that show
+// nothing do not count, and the others are always there.
 func TestManyViews(t *testing.T) {
 	s, _ := rows(t, 10, grid.Every(5))
 	h := handler(t, zarr.At(s, "n"), nil)
+	get := func(path string) int { return request(t, h, "GET", path).StatusCode }
+	for i := range 1010 {
+		if is := get(fmt.Sprintf("/@regular,chunks=%d/n/nothing", i+1)); is != 404 {
+			t.Fatalf("view %d: status %d", i, is)
+		}
+	}
 	last := 0
 	for i := range 1010 {
-		last = request(t, h, "GET", fmt.Sprintf("/@regular,chunks=%d/n/zarr.json", i+1)).StatusCode
+		last = get(fmt.Sprintf("/@regular,chunks=%d/n/zarr.json", i+1))
 	}
-	if first := request(t, h, "GET", "/@regular,chunks=1/n/zarr.json").StatusCode; first != 200 || last != 503 {
-		t.Errorf("the first view has status %d, the last one %d", first, last)
+	if first, plain := get("/@regular,chunks=1/n/zarr.json"), get("/@v2/n/.zarray"); first != 200 || last != 503 || plain != 200 {
+		t.Errorf("the first view has status %d, the last one %d, and that of format 2 %d", first, last, plain)
 	}
 }
 
