@@ -323,9 +323,6 @@ func (c *client) regular(ctx context.Context) error {
 	if err != nil {
 		return c.mayBeGone(err)
 	}
-	if c.dropping.Load() {
-		return nil // the store of this module takes status 410 for the fill value
-	}
 	return c.sees(view, got.Data, first, 200, 700, false)
 }
 
