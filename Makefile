@@ -10,7 +10,7 @@ VERSION = $(shell git describe --tags --match 'v[0-9]*' --dirty=-modified --abbr
 # Modules that have Go code. `go list` of one module leaves out those in folders below it.
 MODULES = . codec/extra virtual/parquet store/s3 store/gcs store/azure cmd/varve interop bench observe/otel examples
 
-.PHONY: help demo build beam test check unit race fuzz interop benchmarks bench bench-full bench-growth bench-options bench-rechunk bench-cloud bench-mirror bench-virtual bench-zarr-python cross processors mutants soak wheel release-test release-snapshot release-packages clean
+.PHONY: help demo build beam test check unit race fuzz interop benchmarks bench bench-full bench-growth bench-options bench-rechunk bench-cloud bench-mirror bench-virtual bench-serving bench-zarr-python cross processors mutants soak wheel release-test release-snapshot release-packages clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -41,6 +41,7 @@ fuzz: ## N executions of each fuzz target, as in: make fuzz N=500000
 interop: ## compare with zarr-python and zarrita, which are installed in a cache folder when they are missing
 	@sh interop/setup
 	@sh interop/zarrita/setup
+	@sh interop/web/setup
 	@sh interop/peers/setup
 	cd interop && go test -count=1 -timeout 15m ./...
 
@@ -99,6 +100,9 @@ bench-mirror: ## copies of many small objects beside cp, rsync, s5cmd and rclone
 
 bench-virtual: ## scanning NetCDF-4 files beside kerchunk and VirtualiZarr, and reading through manifests beside Zarr, in bench/VIRTUAL.md: ten minutes, 2 GB of disk
 	@sh bench/virtual/run
+
+bench-serving: ## varve serve beside nginx, http.FileServer and servers in Python, in bench/SERVING.md: five minutes, 2 GB of disk
+	@sh bench/serving/run
 
 bench-zarr-python: ## measure Varve and zarr-python in one run of a few minutes
 	@sh interop/setup

@@ -54,6 +54,8 @@ func statusOf(err error) int {
 	switch {
 	case errors.Is(err, plain.ErrGone):
 		return http.StatusGone
+	case errors.Is(err, plain.ErrBusy):
+		return http.StatusServiceUnavailable
 	case errors.As(err, &told) && errors.Is(err, zarr.ErrLimit):
 		return http.StatusRequestEntityTooLarge
 	case errors.As(err, &told) && errors.Is(err, zarr.ErrUnsupported):

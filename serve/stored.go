@@ -134,14 +134,21 @@ func (s *served) contains(path string) bool { return s.holds(path, isHidden) }
 // holds reports whether a path below the node lies in it after all symbolic links are
 // followed, without a segment that is refused.
 func (s *served) holds(path string, refused func(string) bool) bool {
-	root, rootErr := s.directories.Resolve(s.root)
-	below, err := s.root.Join(path)
-	if rootErr != nil || err != nil {
+	key, err := s.root.Key(path + "/x") // files of Varve have keys, and no paths
+	if err != nil {
 		return false
 	}
+	below := key.Dir()
 	real, err := s.directories.Resolve(below)
 	if err != nil {
 		return false // a link that leads out of the store
+	}
+	// Without a link on the whole path, there is none on the way to the node.
+	root := s.root
+	if real != below {
+		if root, err = s.directories.Resolve(s.root); err != nil {
+			return false
+		}
 	}
 	for ; real != root; real = real.Parent() {
 		if real.IsRoot() || refused(real.Name()) {
@@ -236,9 +243,12 @@ func (s *served) value(w http.ResponseWriter, r *http.Request, key store.Key) (f
 	if nodename.IsDocument(key.Base()) {
 		h.Set("Content-Type", "application/json")
 	}
-	r = withRanges(r, info.Size)
+	r = plainly(r, info.Size)
 	first, end := spanOf(r.Header.Get("Range"), info.Size)
-	body := &reader{ctx: r.Context(), object: object, size: info.Size, last: end}
+	body := &reader{ctx: r.Context(), object: object, size: info.Size, last: end, most: farPieceSize}
+	if s.near {
+		body.most = pieceSize
+	}
 	defer body.end()
 	if r.Method == http.MethodGet && first < end && !isKept(r, h.Get("ETag")) {
 		// An error is an answer of its own as long as nothing was sent.
@@ -271,27 +281,51 @@ func (s *served) isUnchanged(w http.ResponseWriter, r *http.Request, key store.K
 	return true, nil
 }
 
-// withRanges returns a request with the ranges that are served. A server may ignore
-// ranges, and has to for HEAD (RFC 9110, section 14.2), and if a range is for the version
-// of a time (section 13.1.5): two versions may have the same second.
-func withRanges(r *http.Request, size int64) *http.Request {
+// plainly returns a request as net/http is to see it: with the ranges that are served,
+// and with the lists of conditions in one line each. A server may ignore ranges, and has
+// to for HEAD (RFC 9110, section 14.2), and if a range is for the version of a time
+// (section 13.1.5): two versions may have the same second.
+func plainly(r *http.Request, size int64) *http.Request {
 	ranges := rangesOf(r.Header.Get("Range"), size)
 	version := r.Header.Get("If-Range")
 	if r.Method == http.MethodHead || version != "" && !strings.HasPrefix(version, `"`) {
 		ranges = ""
 	}
-	if ranges == r.Header.Get("Range") {
-		return r
+	is := r
+	set := func(name, value string) {
+		if is.Header.Get(name) == value {
+			return
+		}
+		if is == r {
+			is = r.Clone(r.Context())
+		}
+		is.Header.Set(name, value)
 	}
-	r = r.Clone(r.Context())
-	r.Header.Set("Range", ranges)
-	return r
+	set("Range", ranges)
+	for _, name := range []string{"If-Match", "If-None-Match"} {
+		set(name, strings.Join(r.Header.Values(name), ","))
+	}
+	return is
 }
 
-// isKept reports whether the client seems to have the version with a tag, so that the
-// value will not be read.
+// isKept reports whether the client has the version with a tag, so that the value will
+// not be read.
 func isKept(r *http.Request, tag string) bool {
-	return tag != "" && strings.Contains(r.Header.Get("If-None-Match"), tag)
+	tag = strings.TrimPrefix(tag, "W/")
+	rest := strings.Join(r.Header.Values("If-None-Match"), ",")
+	for tag != "" {
+		rest = strings.TrimPrefix(strings.TrimLeft(rest, ", \t"), "W/")
+		_, quoted, begins := strings.Cut(rest, `"`)
+		other, after, ends := strings.Cut(quoted, `"`)
+		if !begins || !ends || rest[0] != '"' {
+			return false
+		}
+		if `"`+other+`"` == tag {
+			return true
+		}
+		rest = after
+	}
+	return false
 }
 
 // modified returns the time for Last-Modified, which is zero if it is not known. A server

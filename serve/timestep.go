@@ -16,6 +16,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/serve/internal/plain"
 	"varve.dev/zarr/store"
 )
 
@@ -141,6 +142,9 @@ func (t *timeline) look(ctx context.Context) (int64, error) {
 	case *zarr.Group:
 		seen := 0
 		for m, memberErr := range node.Members(ctx, true) {
+			if plain.IsWithheld(m, memberErr) {
+				continue
+			}
 			if memberErr != nil {
 				return 0, memberErr
 			}

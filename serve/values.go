@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/selection"
+	"varve.dev/zarr/serve/internal/plain"
 	"varve.dev/zarr/store"
 )
 
@@ -233,6 +234,9 @@ const mostNamed = 20
 func (a *asked) groupError(ctx context.Context, g *zarr.Group) error {
 	var names []string
 	for m, err := range g.Members(ctx, false) {
+		if plain.IsWithheld(m, err) {
+			continue
+		}
 		if err != nil || len(names) > mostNamed {
 			break
 		}

@@ -23,15 +23,20 @@ type views struct {
 	cache *plain.Cache
 	mu    sync.Mutex
 	held  map[string]*view // by settings and name
+
+	pinned int // of those held
 }
 
-// mostViews bounds the views that are held. None is forgotten, because the chunk grids of
-// its arrays must stay.
+// mostViews bounds the views that are held whose settings may be any of many. None that
+// has shown an array is forgotten, because its elements must keep their indices. The
+// others are few, so nobody can keep them from other clients.
 const mostViews = 1000
 
 // view is a view of a node. Each generation shows it as it was when the one before could
 // no longer do so.
 type view struct {
+	key      string // in views
+	users    int    // requests
 	name     string
 	settings plain.Settings
 	node     *served
@@ -80,25 +85,43 @@ func (h *Handler) serveView(w http.ResponseWriter, r *http.Request, options, pat
 			refuse(w, http.StatusServiceUnavailable, fmt.Sprintf("the server holds %s: ask for one of them, or start it again", quantity.Count(mostViews, "views")))
 			return nil
 		}
+		defer h.views.put(v)
 		return v.serve(w, r, at, rest)
 	}
 }
 
-// get returns the view of a node, or nil if there are too many.
+// get returns the view of a node, or nil if there are too many. The caller gives it back
+// with put.
 func (s *views) get(settings plain.Settings, name string, node *served) *view {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := settings.String() + "/" + name
 	v := s.held[key]
 	if v == nil {
-		if len(s.held) >= mostViews {
-			return nil
+		if settings.IsPinned() {
+			if s.pinned >= mostViews {
+				return nil
+			}
+			s.pinned++
 		}
-		v = &view{name: name, settings: settings, node: node, cache: s.cache}
+		v = &view{key: key, name: name, settings: settings, node: node, cache: s.cache}
 		v.generations = []*generation{v.generation("")}
 		s.held[key] = v
 	}
+	v.users++
 	return v
+}
+
+// put ends the use of a view by a request. One that has shown nothing is forgotten.
+func (s *views) put(v *view) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v.users--; v.users == 0 && v.last().shows.IsEmpty() && v.last().id == "" {
+		delete(s.held, v.key)
+		if v.settings.IsPinned() {
+			s.pinned--
+		}
+	}
 }
 
 // generation returns a view of the node as it is now.

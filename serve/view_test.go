@@ -22,6 +22,7 @@ import (
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/serve"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
 )
 
@@ -83,6 +84,17 @@ func TestViewRequests(t *testing.T) {
 		if kept.StatusCode != 304 || kept.Header.Get("ETag") != tag {
 			t.Errorf("%s of a version that is kept: status %d", method, kept.StatusCode)
 		}
+	}
+	for from := range 12 { // of a chunk that is in memory
+		for to := from; to < 12; to++ {
+			is := request(t, h, "GET", path, "Range", fmt.Sprintf("bytes=%d-%d", from, to))
+			if is.StatusCode != 206 || body(t, is) != value[from:to+1] {
+				t.Errorf("bytes %d to %d: status %d", from, to, is.StatusCode)
+			}
+		}
+	}
+	if is := request(t, h, "GET", path, "Range", "bytes=0-1,9-11"); is.StatusCode != 206 || !strings.Contains(body(t, is), value[9:12]) {
+		t.Errorf("two ranges: status %d", is.StatusCode)
 	}
 	if is := request(t, h, "HEAD", path); is.ContentLength != 12 || is.Header.Get("ETag") != tag {
 		t.Errorf("HEAD: %d bytes, %s", is.ContentLength, is.Header.Get("ETag"))
@@ -244,16 +256,46 @@ func TestReadersOfGrowth(t *testing.T) {
 	g.Wait()
 }
 
-// TestManyViews holds a bounded number of views.
+// TestCompactedFolder compacts an array in a folder, for which the library reads its own
+// files beside the array: the view goes on.
+func TestCompactedFolder(t *testing.T) {
+	s, err := filestore.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close(s) }()
+	for _, path := range []string{"n", "deep/n"} {
+		a := array(t, s, path, zarr.Spec{Shape: []int64{10}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(4, 1, 5)}}, numbers(0, 10))
+		h := handler(t, zarr.At(s, path), nil)
+		before := body(t, request(t, h, "GET", "/@regular,chunks=3,codec=none/n/c/1"))
+		if _, err := rechunk.Do(t.Context(), a, rechunk.Compaction{Axis: 0, UpTo: 8}, nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, address := range []string{"/@regular,chunks=3,codec=none/n/c/1", "/@values/n?format=raw&select=3:6"} {
+			if is := request(t, h, "GET", address); is.StatusCode != 200 || body(t, is) != before {
+				t.Errorf("%s: status %d", address, is.StatusCode)
+			}
+		}
+	}
+}
+
+// TestManyViews holds a bounded number of views with chunks of their own. Those that show
+// nothing do not count, and the others are always there.
 func TestManyViews(t *testing.T) {
 	s, _ := rows(t, 10, grid.Every(5))
 	h := handler(t, zarr.At(s, "n"), nil)
+	get := func(path string) int { return request(t, h, "GET", path).StatusCode }
+	for i := range 1010 {
+		if is := get(fmt.Sprintf("/@regular,chunks=%d/n/nothing", i+1)); is != 404 {
+			t.Fatalf("view %d: status %d", i, is)
+		}
+	}
 	last := 0
 	for i := range 1010 {
-		last = request(t, h, "GET", fmt.Sprintf("/@regular,chunks=%d/n/zarr.json", i+1)).StatusCode
+		last = get(fmt.Sprintf("/@regular,chunks=%d/n/zarr.json", i+1))
 	}
-	if first := request(t, h, "GET", "/@regular,chunks=1/n/zarr.json").StatusCode; first != 200 || last != 503 {
-		t.Errorf("the first view has status %d, the last one %d", first, last)
+	if first, plain := get("/@regular,chunks=1/n/zarr.json"), get("/@v2/n/.zarray"); first != 200 || last != 503 || plain != 200 {
+		t.Errorf("the first view has status %d, the last one %d, and that of format 2 %d", first, last, plain)
 	}
 }
 
@@ -278,6 +320,23 @@ func TestViewLinks(t *testing.T) {
 		t.Skip("this system has no symbolic links for us: ", err)
 	}
 	h := handler(t, g, nil)
+	// Names that nobody can read take nothing from the others.
+	server := httptest.NewServer(h)
+	defer server.Close()
+	is, err := http.Get(server.URL + "/@regular/n/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer is.Body.Close()
+	if names := links(body(t, is)); is.StatusCode != 200 || !slices.Equal(names, []string{"a/", "alias/", "b/", "d/", "zarr.json"}) {
+		t.Errorf("status %d, %q are listed", is.StatusCode, names)
+	}
+	if is := request(t, h, "GET", "/@values/n"); is.StatusCode != 400 || !strings.Contains(body(t, is), "such as a, alias, b, d") {
+		t.Errorf("values of a group: status %d", is.StatusCode)
+	}
+	if is := request(t, h, "GET", "/n/current-timestep"); is.StatusCode != 404 {
+		t.Errorf("the time step: status %d", is.StatusCode)
+	}
 	for path, want := range map[string]int{"a": 200, "alias": 200, "b": 403, "d": 403, "beside": 403, "dotted": 403} {
 		for _, address := range []string{"/@regular,chunks=5x4/n/" + path + "/c/0/0", "/@values/n/" + path} {
 			if is := request(t, h, "GET", address); is.StatusCode != want {

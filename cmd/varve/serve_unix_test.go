@@ -90,3 +90,52 @@ func TestServeUntilSignal(t *testing.T) {
 		http.DefaultClient.CloseIdleConnections()
 	}
 }
+
+// TestServeKilled kills the server while it answers. Nothing is left on the disk, where
+// the nodes are, in the folder of temporary files and in that of the user.
+func TestServeKilled(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"home", "tmp", "nodes"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("HOME", filepath.Join(dir, "home"))
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "home"))
+	t.Setenv("TMPDIR", filepath.Join(dir, "tmp"))
+	monthlyFiles(t, filepath.Join(dir, "nodes"))
+	array := filepath.Join(dir, "nodes", "rect.zarr")
+	if err := os.CopyFS(array, os.DirFS(fixture(t, "rect_2d.zarr"))); err != nil {
+		t.Fatal(err)
+	}
+	before := treeOf(t, dir)
+	p := start(t, "serve", "n="+array, "m="+filepath.Join(dir, "nodes", "data", "2026-09.nc"), "--listen", "127.0.0.1:0")
+	base := announcement(t, p)
+	for _, path := range []string{"n/zarr.json", "@regular/n/c/0/0", "@v2,codec=gzip/n/0.0", "@values/n?format=npy", "@regular/m/zarr.json", "@values/n?format=csv", "n/current-timestep"} {
+		is, err := http.Get(base + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, is.Body); err != nil || is.StatusCode >= 500 {
+			t.Errorf("%s: status %d, %v", path, is.StatusCode, err)
+		}
+		is.Body.Close()
+	}
+	events, err := http.Get(base + "@events/n") // an answer that goes on
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Body.Close()
+	if status, stopped := p.stop(t, syscall.SIGKILL, func() bool { return true }); status != -1 || !stopped {
+		t.Errorf("status %d", status)
+	}
+	if after := treeOf(t, dir); after != before {
+		for line := range strings.Lines(after) {
+			if !strings.Contains(before, line) {
+				t.Errorf("left or changed: %.200s", line)
+			}
+		}
+		t.Error("the folders are not as before")
+	}
+	http.DefaultClient.CloseIdleConnections()
+}

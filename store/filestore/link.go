@@ -118,13 +118,18 @@ func (s *files) Resolve(dir store.Path) (store.Path, error) {
 		return dir, nil
 	}
 	name, err := s.direct(dirOf(dir), "names", permitAny)
-	if err == nil {
-		dir, err = pathOf(name)
-	}
 	if err != nil {
 		return dir, fail("looking at", dirOf(dir), err)
 	}
-	return dir, nil
+	if name == "." {
+		return store.Path{}, nil
+	}
+	// The directory may be one of Varve, which has no path that could be parsed.
+	below, err := store.ParseKey(name + "/x")
+	if err != nil {
+		return dir, fail("looking at", dirOf(dir), err)
+	}
+	return below.Dir(), nil
 }
 
 // pathOf returns the path of a directory in the store.

@@ -70,7 +70,7 @@ func TestFaults(t *testing.T) {
 		whole, ranged error // what they wrap; nil is none
 	}{
 		"nothing":         {header(), nil, nil},
-		"gone":            {status(410), fs.ErrNotExist, fs.ErrNotExist},
+		"gone":            {status(410), any, any},
 		"unauthorized":    {status(401), fs.ErrPermission, fs.ErrPermission},
 		"forbidden":       {status(403), fs.ErrPermission, fs.ErrPermission},
 		"no content":      {status(204), any, any},

@@ -48,8 +48,10 @@
 //
 // # Missing values
 //
-// The statuses 404 and 410 mean that a key has no value ([fs.ErrNotExist]). Object stores
-// answer 403 instead to clients that may not list; add it to [Options.Missing] for those.
+// The status 404 means that a key has no value ([fs.ErrNotExist]). Object stores answer
+// 403 instead to clients that may not list; add it to [Options.Missing] for those. The
+// status 410 is an error: a server of views says with it that an array has changed, and
+// its elements must not be read as the fill value.
 // Otherwise 401 and 403 are [fs.ErrPermission]. A redirection that adds a slash to the
 // key means a directory, so the value is missing.
 //
@@ -163,7 +165,7 @@ func (s *web) CheckKey(store.Key) error { return nil }
 
 // missing reports whether a status means that a key has no value.
 func (s *web) missing(status int) bool {
-	return status == http.StatusNotFound || status == http.StatusGone || slices.Contains(s.options.Missing, status)
+	return status == http.StatusNotFound || slices.Contains(s.options.Missing, status)
 }
 
 // optionsKey is the context key of [WithOptions].
@@ -200,7 +202,7 @@ var (
 type Options struct {
 	// Header is added to requests to the store's own host, such as Authorization.
 	Header http.Header
-	// Missing lists statuses, besides 404 and 410, that mean that a key has no value.
+	// Missing lists statuses, besides 404, that mean that a key has no value.
 	// Often that is 403.
 	Missing []int
 	// Attempts is the largest number of attempts of one request; 0 means 5.

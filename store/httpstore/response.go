@@ -155,6 +155,8 @@ func (s *web) statusError(r *http.Response) error {
 		return fmt.Errorf("%s: %w (the server requires credentials)", status, fs.ErrPermission)
 	case c == http.StatusForbidden:
 		return fmt.Errorf("%s: %w (some servers answer this for a missing key: see "+remedy.Missing+")", status, fs.ErrPermission)
+	case c == http.StatusGone:
+		return fmt.Errorf("%s: the array is no longer what it was when it was opened; open it again", status)
 	// A server that says when to come back is busy. Without that, 503 may mean a restart.
 	case c == http.StatusTooManyRequests, c == http.StatusServiceUnavailable && r.Header.Get("Retry-After") != "":
 		return driver.Throttled(errors.New(status), driver.RetryAfter(r.Header))

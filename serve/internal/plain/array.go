@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/masking"
+	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/ome"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
@@ -45,9 +46,10 @@ type array struct {
 	block  []int64 // of elements of the source for one of the view; nil for one each
 	spans  []int64 // the elements of the source that a chunk has along each axis
 
-	face atomic.Pointer[face]
-	mu   sync.Mutex // of a change of face
-	gone atomic.Pointer[error]
+	face       atomic.Pointer[face]
+	mu         sync.Mutex // of a change of face
+	gone       atomic.Pointer[error]
+	attributes atomic.Pointer[store.Version] // of the document of attributes in format 2
 
 	sightings sightings
 }
@@ -61,6 +63,7 @@ type face struct {
 	size   []int64     // the number of chunks along each axis
 	kind   mapping
 	level  *level       // nil if the array is not coarsened
+	coding string       // what the stored bytes of chunks mean
 	looked atomic.Int64 // when the document was last compared, in nanoseconds since 1970
 }
 
@@ -142,9 +145,20 @@ func (a *array) newFace(ctx context.Context, state *snapshot.Array, kind mapping
 	if err != nil {
 		return nil, refusal(withoutPlace(err))
 	}
-	f.size = f.target.Grid().Chunks()
+	f.size, f.coding = f.target.Grid().Chunks(), codingOf(state)
 	f.looked.Store(time.Now().UnixNano())
 	return f, nil
+}
+
+// codingOf returns a text that differs for documents by which the same stored bytes are
+// other elements.
+func codingOf(s *snapshot.Array) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %q %q %d", s.Type, s.Fill, s.Doc.DataType.Append(nil), s.Engine.Keys)
+	for _, c := range s.Doc.Codecs {
+		fmt.Fprintf(h, " %s", c.Append(nil))
+	}
+	return string(h.Sum(nil)[:12])
 }
 
 // translated returns the source as an array of the other format, so that xarray takes the
@@ -237,24 +251,43 @@ func (a *array) current(ctx context.Context, must bool) (*face, error) {
 		f.looked.Store(now.UnixNano())
 		return f, nil
 	}
-	return a.renew(ctx, state)
+	return a.renew(state, func() (*face, error) { return a.faceOf(ctx, state) })
 }
 
-// look returns the present state of the source. In a store without versions it reads the
-// document.
+// look returns the present state of the source. It reads the document again in a store
+// without versions, and in format 2 if the attributes, which have a document of their
+// own, are others.
 func (a *array) look(ctx context.Context, s *snapshot.Array) (*snapshot.Array, error) {
+	// Two calls may have read the same document at once, so the source may have another
+	// copy of s. Its own state is the one that reads begin with, and that is replaced.
 	c := a.source.Core()
+	is := c.State()
 	if !s.Version.IsZero() {
-		return c.LookUnmoved(ctx, s)
+		next, err := c.LookUnmoved(ctx, is)
+		if err == nil && next.Numbering != s.Numbering {
+			err = core.ErrMoved
+		}
+		if err != nil || next != is || s.Doc.Format() == 3 {
+			return next, err
+		}
+		info, err := store.Stat(ctx, c.Node.Store, c.Node.Path.MustKey(nodename.V2Attributes))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return s, err
+		}
+		if was := a.attributes.Swap(&info.Version); was != nil && *was == info.Version {
+			return next, nil
+		}
 	}
-	next, err := c.Reload(ctx, s)
-	if err == nil && next.Numbering != s.Numbering {
-		err = core.ErrMoved
-	}
-	if err == nil && next.Doc.Format() == s.Doc.Format() && sameDocument(next.Doc, s.Doc) {
+	next, err := c.Reload(ctx, is)
+	switch {
+	case err != nil:
+		return s, err
+	case next.Numbering != s.Numbering:
+		return s, core.ErrMoved
+	case sameDocument(next.Doc, s.Doc):
 		return s, nil
 	}
-	return next, err
+	return next, nil
 }
 
 // sameDocument reports whether two documents say the same.
@@ -264,33 +297,44 @@ func sameDocument(a, b *metadata.Array) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y) && bytes.Equal(a.Attributes, b.Attributes)
 }
 
-// renew takes over a newer state of the source.
-func (a *array) renew(ctx context.Context, state *snapshot.Array) (*face, error) {
+// renew takes over a newer state of the source, as makeFace shows it.
+func (a *array) renew(state *snapshot.Array, makeFace func() (*face, error)) (*face, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	f := a.face.Load()
 	if f.state == state {
 		return f, nil
 	}
-	if was := f.state; was.Type != state.Type || was.Grid.Rank() != state.Grid.Rank() || !bytes.Equal(was.Fill, state.Fill) {
+	was := f.state
+	if was.Type != state.Type || was.Grid.Rank() != state.Grid.Rank() || !bytes.Equal(was.Fill, state.Fill) || !slices.Equal(was.DimensionNames(), state.DimensionNames()) {
 		return nil, a.leave(fmt.Errorf("%w: %s was replaced", ErrGone, a.name()))
 	}
-	kind, err := mappingOf(state.Type, a.source.Attributes())
-	if err == nil && kind.shown != f.kind.shown {
-		return nil, a.leave(fmt.Errorf("%w: attributes of %s give its elements another type", ErrGone, a.name()))
+	// Where nothing can be listed, nobody knows whether elements were moved.
+	if _, lists := store.As[store.Lister](a.source.Location().Store()); !lists && was.Engine.Keys != state.Engine.Keys {
+		return nil, a.leave(fmt.Errorf("%w: %s has other chunks, and its store does not tell whether elements were dropped", ErrGone, a.name()))
 	}
-	var l *level
-	if err == nil {
-		l, err = a.newLevel(ctx, state)
-	}
-	if err == nil {
-		f, err = a.newFace(ctx, state, kind, l)
-	}
+	next, err := makeFace()
 	if err != nil {
 		return nil, err
 	}
-	a.face.Store(f)
-	return f, nil
+	if next.kind.shown != f.kind.shown {
+		return nil, a.leave(fmt.Errorf("%w: attributes of %s give its elements another type", ErrGone, a.name()))
+	}
+	a.face.Store(next)
+	return next, nil
+}
+
+// faceOf returns how the view shows a state of the source.
+func (a *array) faceOf(ctx context.Context, state *snapshot.Array) (*face, error) {
+	kind, err := mappingOf(state.Type, state.Doc.Attributes)
+	if err != nil {
+		return nil, err
+	}
+	l, err := a.newLevel(ctx, state)
+	if err != nil {
+		return nil, err
+	}
+	return a.newFace(ctx, state, kind, l)
 }
 
 // leave ends the view of the array with an error, which it returns.
@@ -322,10 +366,11 @@ func (a *array) document(ctx context.Context, name string) ([]byte, error) {
 	return data, err
 }
 
-// sightings are the versions of stored chunks that were seen last.
+// sightings are the versions of stored chunks that were seen last. When there are too
+// many of them, the older half is forgotten.
 type sightings struct {
-	mu   sync.Mutex
-	seen map[store.Key]sighting
+	mu          sync.Mutex
+	seen, older map[store.Key]sighting
 }
 
 type sighting struct {
@@ -334,21 +379,21 @@ type sighting struct {
 	at      time.Time
 }
 
-// mostSightings bounds the versions that are remembered for an array.
-const mostSightings = 1 << 15
-
 func (s *sightings) get(key store.Key, now time.Time) (sighting, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	is, ok := s.seen[key]
+	if !ok {
+		is, ok = s.older[key]
+	}
 	return is, ok && now.Sub(is.at) < trusted
 }
 
 func (s *sightings) put(key store.Key, is sighting) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.seen == nil || len(s.seen) >= mostSightings {
-		s.seen = map[store.Key]sighting{}
+	if s.seen == nil || len(s.seen) >= mostChunks {
+		s.seen, s.older = map[store.Key]sighting{}, s.seen
 	}
 	s.seen[key] = is
 }
@@ -356,10 +401,11 @@ func (s *sightings) put(key store.Key, is sighting) {
 // notStored is the version of a chunk that is not stored.
 const notStored = "missing"
 
-// version returns the version of a stored chunk of the source.
-func (a *array) version(ctx context.Context, key store.Key) (sighting, error) {
+// version returns the version of a stored chunk of the source. fresh asks a far store in
+// any case.
+func (a *array) version(ctx context.Context, key store.Key, fresh bool) (sighting, error) {
 	now := time.Now()
-	if is, ok := a.sightings.get(key, now); ok && !a.near {
+	if is, ok := a.sightings.get(key, now); ok && !a.near && !fresh {
 		return is, nil
 	}
 	info, err := store.Stat(ctx, a.source.Location().Store(), key)
@@ -385,13 +431,18 @@ func (f *face) contains(index []int64) bool {
 
 // failed returns the error of a read of the source. A read that finds elements moved ends
 // the view of the array.
-func (a *array) failed(err error) error {
+func (a *array) failed(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, core.ErrMoved):
 		return a.leave(fmt.Errorf("%w: elements of %s were dropped or inserted", ErrGone, a.name()))
 	case errors.Is(err, selection.ErrInvalid):
-		// It has shrunk since the request was prepared.
+		// It has shrunk, or lost other elements, since the request was prepared.
+		if _, now := a.current(ctx, true); errors.Is(now, ErrGone) {
+			return now
+		}
 		return fmt.Errorf("%w: the chunk lies beyond %s", ErrGone, a.name())
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("what the chunk is made from is gone: %v", err)
 	}
 	return err
 }

@@ -5,6 +5,7 @@ package plain
 import (
 	"container/list"
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -34,7 +35,8 @@ type Cache struct {
 
 	decoded, encoded shelf
 	work             *budget.Budget
-	reading          int64 // the budget of one call that reads a source, in bytes
+	answers          *budget.Budget // chunks that are being sent
+	reading          int64          // the budget of one call that reads a source, in bytes
 
 	mu     sync.Mutex
 	opened int // arrays
@@ -46,7 +48,8 @@ func NewCache(size int64) *Cache {
 	size = max(size, Least)
 	work := size / 2
 	c := &Cache{Limits: Limits{Chunk: size / 16, Source: work / 2, Arrays: 10_000, Members: 1000}, reading: size / 32}
-	c.work = budget.NewInTwo(work, work/2)
+	c.work = budget.NewInTwo(work-size/8, work/2)
+	c.answers = budget.New(size / 8)
 	c.encoded.limit = size / 8
 	c.decoded.limit = size - work - c.encoded.limit
 	return c
@@ -165,9 +168,23 @@ func (s *shelf) leave(e *entry) {
 	}
 }
 
+// mostKept says which part of a shelf bytes may take that are kept, of one place.
+const mostKept = 2
+
+// forget drops the bytes of a place.
+func (s *shelf) forget(at place) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.entries[at]; e != nil && e.used != nil {
+		s.order.Remove(e.used)
+		s.size -= e.size()
+		delete(s.entries, at)
+	}
+}
+
 // fill makes the bytes of an entry and keeps them if they are not too many.
 func (s *shelf) fill(ctx context.Context, e *entry, make func(context.Context) ([]byte, error)) {
-	data, err := make(ctx)
+	data, err := careful(ctx, make)
 	if ctx.Err() != nil {
 		err = context.Canceled
 	}
@@ -178,7 +195,7 @@ func (s *shelf) fill(ctx context.Context, e *entry, make func(context.Context) (
 	if s.entries[e.at] != e {
 		return
 	}
-	if err != nil || int64(len(data)) > s.limit/8 {
+	if err != nil || int64(len(data)) > s.limit/mostKept {
 		delete(s.entries, e.at) // those that wait still get it
 		return
 	}
@@ -189,6 +206,16 @@ func (s *shelf) fill(ctx context.Context, e *entry, make func(context.Context) (
 		s.size -= old.size()
 		delete(s.entries, old.at)
 	}
+}
+
+// careful returns a panic as an error: that of a codec must not end the server.
+func careful(ctx context.Context, make func(context.Context) ([]byte, error)) (data []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return make(ctx)
 }
 
 // trusted is how long a version that a far store has told is taken for the present one.

@@ -3,24 +3,32 @@
 package plain
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/failure"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/reduction"
+	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -33,12 +41,15 @@ type request struct {
 	f      *face
 	index  []int64
 	region grid.Box // of the source
-	stamps map[string]sighting
+	stamps map[store.Key]sighting
 	tag    sighting // of all that the chunk is made from
+
+	mu   sync.Mutex
+	used []place // on the shelf of decoded chunks
 }
 
 // mostChunks bounds the chunks of a source that are read for one chunk of a view.
-const mostChunks = 1 << 16
+const mostChunks = 1 << 14
 
 // request prepares the answer to a request for a chunk.
 func (a *array) request(ctx context.Context, index []int64) (*request, error) {
@@ -125,14 +136,22 @@ func (r *request) isAtEnd() bool {
 	return false
 }
 
-// stamp finds the versions of all stored chunks that the chunk is made from. They are
-// those before the chunks are read, so that bytes are never kept under a later version.
-func (r *request) stamp(ctx context.Context) error {
+// stamp finds the versions of all stored chunks that the chunk is made from, before they
+// are read. See [request.verify].
+func (r *request) stamp(ctx context.Context) (err error) {
+	if r.stamps, err = r.versions(ctx, false); err == nil {
+		r.tag = r.sum()
+	}
+	return err
+}
+
+// versions returns the versions of these chunks.
+func (r *request) versions(ctx context.Context, fresh bool) (map[store.Key]sighting, error) {
 	chunks, err := r.f.state.Grid.Touching(r.region)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r.stamps = map[string]sighting{}
+	found := map[store.Key]sighting{}
 	var mu sync.Mutex
 	g, within := parallel.New(ctx)
 	g.SetLimit(r.concurrency())
@@ -142,27 +161,53 @@ func (r *request) stamp(ctx context.Context) error {
 			continue
 		}
 		if count++; count > mostChunks {
-			return g.Wait(refuse(zarr.ErrLimit, "a chunk of the view is made from more than %s: ask for smaller ones with chunks=", quantity.Count(mostChunks, "chunks")))
+			return nil, g.Wait(refuse(zarr.ErrLimit, "a chunk of the view is made from more than %s: ask for smaller ones with chunks=", quantity.Count(mostChunks, "chunks")))
 		}
 		key := r.f.state.Engine.Key(c.Index)
 		see := func() error {
-			is, err := r.version(within, key)
+			is, err := r.version(within, key, fresh)
 			mu.Lock()
-			r.stamps[key.String()] = is
+			found[key] = is
 			mu.Unlock()
 			return err
 		}
 		if !r.near {
 			g.Go(see)
 		} else if err := see(); err != nil {
-			return g.Wait(err)
+			return nil, g.Wait(err)
 		}
 	}
-	if err := g.Wait(nil); err != nil {
+	return found, g.Wait(nil)
+}
+
+// errChanged means that the source has changed while a chunk was made from it.
+var errChanged = fmt.Errorf("%w while it was read", store.ErrConflict)
+
+// verify returns an error if the source may have changed while the chunk was made: the
+// chunk may be made from other versions than its tag says, or by a document that the
+// source no longer has. What was decoded is forgotten then.
+func (r *request) verify(ctx context.Context) error {
+	now, err := r.current(ctx, true)
+	if err != nil {
 		return err
 	}
-	r.tag = r.sum()
-	return nil
+	changed := now != r.f && now.coding != r.f.coding
+	stamps, err := r.versions(ctx, true)
+	if err != nil {
+		return err
+	}
+	for key, was := range r.stamps {
+		is := stamps[key]
+		// Without versions, what is missing may be in another grid.
+		changed = changed || is.version != was.version || now != r.f && is.version == notStored
+	}
+	if !changed {
+		return nil
+	}
+	for _, at := range r.used {
+		r.view.cache.decoded.forget(at)
+	}
+	return errChanged
 }
 
 // concurrency is the number of parts of the source that a request reads at once.
@@ -191,17 +236,17 @@ func (r *request) sum() sighting {
 	tag := sighting{}
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s %v %v %v %s\n", encoder(), r.view.settings, r.index, r.edges, r.region, r.f.kind.of)
-	fmt.Fprintf(h, "%s\n", r.f.target.FillValue().JSON())
+	fmt.Fprintf(h, "%x %s\n", r.f.coding, r.f.target.FillValue().JSON())
 	if r.f.level != nil {
 		fmt.Fprintf(h, "%s\n", r.f.level.key)
 	}
-	for _, key := range slices.Sorted(maps.Keys(r.stamps)) {
+	for _, key := range slices.SortedFunc(maps.Keys(r.stamps), func(a, b store.Key) int { return strings.Compare(a.String(), b.String()) }) {
 		is := r.stamps[key]
 		if is.version == "" {
 			return sighting{weak: true}
 		}
 		tag.weak = tag.weak || is.weak
-		fmt.Fprintf(h, "%q %q\n", key, is.version)
+		fmt.Fprintf(h, "%q %q\n", key.String(), is.version)
 	}
 	tag.version = base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:15])
 	if tag.weak {
@@ -210,8 +255,8 @@ func (r *request) sum() sighting {
 	return tag
 }
 
-// encoded returns the chunk. The caller returns held bytes to the budget of work when it
-// no longer needs it.
+// encoded returns the chunk. The caller returns held bytes to the budget of answers when
+// it no longer needs them.
 func (r *request) encoded(ctx context.Context) (data []byte, held int64, err error) {
 	c := r.view.cache
 	var where []byte
@@ -222,12 +267,32 @@ func (r *request) encoded(ctx context.Context) (data []byte, held int64, err err
 	if err != nil {
 		return nil, 0, err
 	}
-	held, err = c.work.Acquire(ctx, int64(len(data)))
+	wait, cancel := context.WithTimeout(ctx, longestWait)
+	defer cancel()
+	held, err = c.answers.Acquire(wait, int64(len(data)))
+	if err != nil && ctx.Err() == nil {
+		err = ErrBusy
+	}
 	return data, held, err
 }
 
-// make reads and encodes the chunk.
+// longestWait is how long an answer waits until others are taken by their clients.
+const longestWait = 30 * time.Second
+
+// ErrBusy means that clients have not taken as many answers as may be in memory.
+var ErrBusy = errors.New("many answers wait for their clients: repeat the request later")
+
+// make reads and encodes the chunk, and looks whether the source is still the same.
 func (r *request) make(ctx context.Context) ([]byte, error) {
+	data, err := r.makeNow(ctx)
+	if changed := r.verify(ctx); changed != nil {
+		return nil, changed
+	}
+	return data, err
+}
+
+// makeNow reads and encodes the chunk.
+func (r *request) makeNow(ctx context.Context) ([]byte, error) {
 	if r.f.kind.of.Variable() {
 		return r.makeText(ctx)
 	}
@@ -237,12 +302,19 @@ func (r *request) make(ctx context.Context) ([]byte, error) {
 		return nil, zarr.ErrLimit
 	}
 	c := r.view.cache
-	held, err := c.work.Acquire(ctx, elements*int64(of+2*shown)+c.reading+r.blocks())
+	// The elements, their encoded form, and what is kept of that.
+	need := elements * int64(of+2*shown)
+	if r.f.kind.convert != nil {
+		need += elements * int64(shown)
+	}
+	held, err := c.work.Acquire(ctx, need+c.reading+r.blocks())
 	if err != nil {
 		return nil, err
 	}
 	defer c.work.Release(held)
-	data := make([]byte, elements*int64(of))
+	buffer := budget.Get(elements * int64(of))
+	defer buffer.Put()
+	data := buffer.Bytes(elements * int64(of))
 	inside := strided.Contiguous(data, r.edges, of).Sub(grid.BoxOf(r.shape()))
 	if n, _ := checked.Product(r.shape()...); n < elements {
 		strided.FillBytes(data, r.f.state.Fill)
@@ -251,11 +323,15 @@ func (r *request) make(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	if r.f.kind.convert != nil {
-		wide := make([]byte, elements*int64(shown))
-		r.f.kind.convert(wide, data)
-		data = wide
+		wide := budget.Get(elements * int64(shown))
+		defer wide.Put()
+		r.f.kind.convert(wide.Bytes(elements*int64(shown)), data)
+		data = wide.Bytes(elements * int64(shown))
 	}
-	return r.f.target.Core().State().Engine.Chain.Encode(nil, strided.Contiguous(data, r.edges, shown))
+	// What is kept has no spare capacity, which nothing would count.
+	value, room, err := r.f.target.Core().State().Engine.Chain.EncodeNew(strided.Contiguous(data, r.edges, shown), false)
+	defer room.Put()
+	return bytes.Clone(value), err
 }
 
 // blocks returns the memory for the blocks of which means are made, in bytes.
@@ -274,7 +350,9 @@ func (r *request) fill(ctx context.Context, inside strided.View) error {
 	}
 	n, _ := r.region.Len()
 	of := r.f.kind.of.Size()
-	below := strided.Contiguous(make([]byte, n*int64(of)), r.region.Shape(), of)
+	buffer := budget.Get(n * int64(of))
+	defer buffer.Put()
+	below := strided.Contiguous(buffer.Bytes(n*int64(of)), r.region.Shape(), of)
 	err := r.read(ctx, below)
 	if err == nil {
 		r.f.level.Reduce(inside, below)
@@ -324,7 +402,7 @@ func (r *request) read(ctx context.Context, into strided.View) error {
 	}
 	// Chunks that other requests do not need are decoded into place.
 	if data, ok := into.Bytes(); ok && r.isAlone() {
-		return r.source.ReadBytes(ctx, selection.BoxOf(r.region), data)
+		return r.readBytes(ctx, selection.BoxOf(r.region), data)
 	}
 	g, within := parallel.New(ctx)
 	g.SetLimit(r.concurrency())
@@ -335,6 +413,14 @@ func (r *request) read(ctx context.Context, into strided.View) error {
 		}
 	}
 	return g.Wait(nil)
+}
+
+// readBytes reads elements of the state that the request is for.
+func (r *request) readBytes(ctx context.Context, sel selection.Selection, data []byte) error {
+	err := r.source.Core().Read(ctx, r.f.state, sel, snapshot.Exactly(r.f.kind.of), false, func(s *snapshot.Selected) (strided.View, error) {
+		return s.View(element.Buffer{Type: s.Type, Data: data})
+	})
+	return failure.On(r.source, "read", err)
 }
 
 // isAlone reports whether the region has whole units only, or parts that can be read
@@ -379,14 +465,22 @@ func (r *request) readUnit(ctx context.Context, c *grid.Chunk, into strided.View
 	shape := whole.Shape()
 	n, ok := checked.Product(append(slices.Clone(shape), int64(size))...)
 	cache := r.view.cache
-	if !ok || n > cache.decoded.limit/8 {
-		// A part of a large unit is read without keeping the rest.
+	if !ok || n > cache.decoded.limit/mostKept {
+		// A part of a large unit is read without keeping the rest. Few are decoded at the
+		// same time.
+		held, err := cache.work.AcquireMore(ctx, min(n, cache.decoded.limit)+cache.reading)
+		if err != nil {
+			return err
+		}
+		defer cache.work.ReleaseMore(held)
 		shape = to.Shape()
 		elements, _ := to.Len()
-		data := make([]byte, elements*int64(size)) // at most those of the region
+		buffer := budget.Get(elements * int64(size)) // at most those of the region
+		defer buffer.Put()
+		data := buffer.Bytes(elements * int64(size))
 		sel, err := r.stepped(part)
 		if err == nil {
-			err = r.source.ReadBytes(ctx, sel, data)
+			err = r.readBytes(ctx, sel, data)
 		}
 		if err != nil {
 			return err
@@ -398,19 +492,23 @@ func (r *request) readUnit(ctx context.Context, c *grid.Chunk, into strided.View
 	if err != nil {
 		return err
 	}
-	key := r.f.state.Engine.Key(chunk).String()
-	where := []byte(key)
+	key := r.f.state.Engine.Key(chunk)
+	where := []byte(key.String() + r.f.coding)
 	for _, side := range whole {
 		where = binary.AppendVarint(binary.AppendVarint(where, side.Start), side.Stop)
 	}
-	data, err := cache.decoded.get(ctx, place{r.array, string(where), r.stamps[key].version}, func(ctx context.Context) ([]byte, error) {
+	at := place{r.array, string(where), r.stamps[key].version}
+	r.mu.Lock()
+	r.used = append(r.used, at)
+	r.mu.Unlock()
+	data, err := cache.decoded.get(ctx, at, func(ctx context.Context) ([]byte, error) {
 		held, err := cache.work.AcquireMore(ctx, n+cache.reading)
 		if err != nil {
 			return nil, err
 		}
 		defer cache.work.ReleaseMore(held)
 		data := make([]byte, n)
-		return data, r.source.ReadBytes(ctx, selection.BoxOf(whole), data)
+		return data, r.readBytes(ctx, selection.BoxOf(whole), data)
 	})
 	if err != nil {
 		return err

@@ -138,6 +138,10 @@ func (s Settings) String() string {
 	return text
 }
 
+// IsPinned reports whether the settings have more than a choice of few: there may be any
+// number of such views.
+func (s Settings) IsPinned() bool { return s.Chunks != nil || len(s.Coarsen) > 0 }
+
 func (s Settings) format() int {
 	if s.Format == 0 {
 		return 3

@@ -41,6 +41,7 @@ import (
 	"sync/atomic"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/metadata"
@@ -97,12 +98,19 @@ func (v *View) Close() {
 	defer v.mu.Unlock()
 	n := 0
 	for _, o := range v.arrays {
-		if o.isOpen() {
+		if o.isOpen() && v.settings.IsPinned() {
 			n++
 		}
 	}
 	v.cache.close(n)
 	v.arrays = map[string]*opening{}
+}
+
+// IsEmpty reports whether no array was asked for yet.
+func (v *View) IsEmpty() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.arrays) == 0
 }
 
 // Look compares the arrays that were asked for with their sources, for [View.Moved].
@@ -138,20 +146,35 @@ func (v *View) Open(ctx context.Context, key store.Key) (store.Object, error) {
 		}
 		return &object{data: data, info: store.Info{Size: int64(len(data)), Version: digest(data)}}, nil
 	}
-	r, err := v.chunk(ctx, key)
+	r, data, held, err := v.made(ctx, key)
 	if err != nil {
 		return nil, err
-	}
-	data, held, err := r.encoded(ctx)
-	if err != nil {
-		return nil, r.failed(err)
 	}
 	version := store.Version{}
 	if r.tag.version != "" {
 		version = store.MakeVersion(r.tag.version)
 	}
-	return &object{data: data, info: store.Info{Size: int64(len(data)), Version: version}, cache: v.cache, held: held}, nil
+	return &object{data: data, info: store.Info{Size: int64(len(data)), Version: version}, answers: v.cache.answers, held: held}, nil
 }
+
+// made returns a chunk, which is made again if its source changes meanwhile.
+func (v *View) made(ctx context.Context, key store.Key) (r *request, data []byte, held int64, err error) {
+	for range mostTries {
+		if r, err = v.chunk(ctx, key); err != nil {
+			return nil, nil, 0, err
+		}
+		if data, held, err = r.encoded(ctx); err == nil {
+			return r, data, held, nil
+		}
+		if err = r.failed(ctx, err); !errors.Is(err, errChanged) {
+			break
+		}
+	}
+	return nil, nil, 0, err
+}
+
+// mostTries is how often a chunk is made whose source changes each time.
+const mostTries = 8
 
 // Version returns the version that a chunk has, without making it. It is zero for
 // documents.
@@ -184,7 +207,11 @@ func (v *View) chunk(ctx context.Context, key store.Key) (*request, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", key, fs.ErrNotExist)
 	}
-	return a.request(ctx, index)
+	r, err := a.request(ctx, index)
+	if err != nil {
+		return nil, a.failed(ctx, err)
+	}
+	return r, nil
 }
 
 // split splits the key of a chunk into the path of the array and what follows.
@@ -262,7 +289,8 @@ func (v *View) opened(ctx context.Context, path string) (*array, error) {
 		return nil, errGroup
 	}
 	a, err := v.newArray(ctx, path, source)
-	if err == nil && !v.cache.open() {
+	// Views whose names pin the chunks are the ones of which there may be any number.
+	if err == nil && v.settings.IsPinned() && !v.cache.open() {
 		err = &Refusal{fmt.Errorf("%w: views have %s open; name fewer nodes, or start the server again", zarr.ErrLimit, quantity.Count(v.cache.Limits.Arrays, "arrays"))}
 	}
 	return a, err
@@ -390,8 +418,10 @@ func (v *View) records(ctx context.Context, path string, g *zarr.Group) (nodes m
 			return nil, nil, ctx.Err()
 		case errors.Is(err, store.ErrUnsupported):
 			return nil, nil, nil // members are not known
+		case errors.As(err, new(*store.UnusableError)), errors.Is(err, zarr.ErrInvalidMetadata):
+			continue // names that are no nodes
 		case err != nil:
-			continue
+			return nil, nil, err
 		case len(nodes)+len(refused) >= v.cache.Limits.Members:
 			return nil, nil, nil
 		}
@@ -409,8 +439,10 @@ func (v *View) records(ctx context.Context, path string, g *zarr.Group) (nodes m
 			return nil, nil, err
 		case errors.As(refusal(withoutPlace(err)), &told):
 			refused[m.Path] = told.Error()
-		default:
+		case errors.Is(err, zarr.ErrInvalidMetadata), errors.Is(err, zarr.ErrInvalidArgument), errors.Is(err, fs.ErrPermission):
 			refused[m.Path] = "cannot be opened: " + string(zarr.KindOf(err))
+		default:
+			return nil, nil, err // it may be there again, so the list would be wrong
 		}
 	}
 	if path == "" {
@@ -464,7 +496,7 @@ func (v *View) List(ctx context.Context, dir store.Path, how store.Listing) iter
 			return
 		}
 		for m, err := range g.Members(ctx, false) {
-			if err == nil && m.Err != nil {
+			if IsWithheld(m, err) || err == nil && m.Err != nil {
 				continue
 			}
 			if !yield(store.Entry{Name: m.Path, Dir: true}, err) {
@@ -472,6 +504,12 @@ func (v *View) List(ctx context.Context, dir store.Path, how store.Listing) iter
 			}
 		}
 	}
+}
+
+// IsWithheld reports whether an error of a listing of members is about a name that nobody
+// can read here, such as a link that leads out of the node. The other members are there.
+func IsWithheld(m zarr.Member, err error) bool {
+	return m.Path != "" && errors.Is(err, fs.ErrPermission) || errors.Is(err, store.ErrUnusable)
 }
 
 // documents returns the names of the documents of a node.
@@ -487,10 +525,10 @@ func (v *View) documents(isGroup bool) []string {
 
 // object is a document or a chunk that was made.
 type object struct {
-	data  []byte
-	info  store.Info
-	cache *Cache
-	held  int64
+	data    []byte
+	info    store.Info
+	answers *budget.Budget // nil for a document
+	held    int64
 }
 
 // Info implements [store.Object].
@@ -505,11 +543,14 @@ func (o *object) Read(_ context.Context, q store.Request, dst []byte) ([]byte, e
 	return append(dst, o.data[off:off+n]...), nil
 }
 
+// Bytes returns all bytes. The caller does not change them.
+func (o *object) Bytes() []byte { return o.data }
+
 // Close implements [store.Object].
 func (o *object) Close() error {
-	if o.cache != nil {
-		o.cache.work.Release(o.held)
-		o.cache = nil
+	if o.answers != nil {
+		o.answers.Release(o.held)
+		o.answers = nil
 	}
 	return nil
 }

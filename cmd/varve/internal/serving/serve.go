@@ -4,18 +4,23 @@
 package serving
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/cost"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 )
+
+// defaultBudget is that of package serve.
+const defaultBudget = 256 << 20
 
 // serveFlags are the flags of varve serve.
 type serveFlags struct {
@@ -129,6 +134,7 @@ func (f *serveFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
+	defer cost.LimitHeap(cmp.Or(f.budget, defaultBudget))()
 	s, err := newServer(cmd, f, nodes, who, certificates)
 	if err != nil {
 		return err

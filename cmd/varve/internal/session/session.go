@@ -34,7 +34,7 @@ func Flags(root *cobra.Command) {
 	f.Var(new(experimentWords), ExperimentalFlag,
 		"permit proposed extensions of Zarr: `WHAT` is encoded-shapes (chunks that are stored longer than their edges), "+
 			"inner-chunks (inner chunks that end with their shard or have different lengths), or both, separated by a comma")
-	f.Var(new(statuses), missingFlag, "treat these `STATUS` codes of a web server, separated by commas, as not found, like 404 and 410; 403 is common")
+	f.Var(new(statuses), missingFlag, "treat these `STATUS` codes of a web server, separated by commas, as not found, like 404; 403 is common")
 	f.Bool(lanFlag, false, "follow redirections of a web server to addresses of private networks and of this machine")
 	flagtext.Duration(f, new(time.Duration), serverFlag, 0, "give up if a web server sends less than 1 KiB per second for `DURATION`; 0 waits for ever (default: 30s)")
 	f.Bool(hedgeFlag, false, "repeat a read of a remote store that takes longer than most, and take the first answer; at most 5 % are repeated")
