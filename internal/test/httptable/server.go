@@ -299,7 +299,7 @@ func checkAlways(method string, a reply) error {
 	// Package net/http and nginx refuse what they cannot parse without a date.
 	malformed := slices.Contains([]int{400, 431, 501, 505}, a.status)
 	if err != nil && !malformed {
-		return fmt.Errorf("Date is %q", h.Get("Date"))
+		return fmt.Errorf("the Date is %q", h.Get("Date"))
 	}
 	if last := h.Get("Last-Modified"); last != "" {
 		if at, err := http.ParseTime(last); err != nil || at.After(date) {
