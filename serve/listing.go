@@ -27,8 +27,8 @@ func redirectToDirectory(w http.ResponseWriter, r *http.Request) {
 }
 
 // listNodes answers with the names of all nodes.
-func (h *Handler) listNodes(w http.ResponseWriter) {
-	page := newPage(w)
+func (h *Handler) listNodes(w http.ResponseWriter, r *http.Request) {
+	page := newPage(w, r)
 	for _, name := range slices.Sorted(maps.Keys(h.nodes)) {
 		page.link(name + "/")
 	}
@@ -64,7 +64,7 @@ func (s *served) list(w http.ResponseWriter, r *http.Request, path string) error
 			continue
 		}
 		if page == nil {
-			page = newPage(w)
+			page = newPage(w, r)
 		}
 		name := e.Name
 		if e.Dir {
@@ -95,13 +95,17 @@ func (s *served) isDirectory(r *http.Request, path string) bool {
 
 // page is a list of links in HTML, as web servers list directories. The HTTP file system
 // of fsspec reads it.
-type page struct{ w *bufio.Writer }
+type page struct {
+	w *bufio.Writer
+	*text
+}
 
-func newPage(w http.ResponseWriter) *page {
+func newPage(w http.ResponseWriter, r *http.Request) *page {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'")
 	w.Header().Set("Cache-Control", "no-store")
-	p := &page{bufio.NewWriter(w)}
+	body := newText(w, r)
+	p := &page{bufio.NewWriter(body), body}
 	_, _ = io.WriteString(p.w, "<!DOCTYPE html>\n<title>Zarr</title>\n<ul>\n")
 	return p
 }
@@ -119,5 +123,5 @@ func (p *page) link(name string) {
 
 func (p *page) end() {
 	_, _ = io.WriteString(p.w, "</ul>\n")
-	_ = p.w.Flush() // the client may have gone
+	_, _ = p.w.Flush(), p.text.Close() // the client may have gone
 }

@@ -259,7 +259,7 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if name == "" && !below {
-		h.listNodes(w)
+		h.listNodes(w, r)
 		return
 	}
 	if name == "@events" {

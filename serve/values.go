@@ -67,9 +67,10 @@ func (h *Handler) serveValues(w http.ResponseWriter, r *http.Request, path strin
 	if counted != nil {
 		counted.end = time.Now().Add(h.most)
 	}
-	out := &answer{to: w, left: mostText}
+	out := &answer{to: w, left: mostText, text: newText(w, r)}
 	err := h.values.answer(ctx, out, r, &asked{served: n, name: name, path: below})
 	if err == nil {
+		_ = out.text.Close() // the client may have gone
 		return nil
 	}
 	if out.begun {
@@ -92,6 +93,7 @@ type answer struct {
 	headers func(http.Header)
 	begun   bool
 	left    int64
+	text    *text // the body if it is text
 }
 
 // Write implements [io.Writer].
@@ -100,7 +102,16 @@ func (a *answer) Write(p []byte) (int, error) {
 	if a.left -= int64(len(p)); a.left < 0 {
 		return 0, fmt.Errorf("%w: the values as text have more than %s", zarr.ErrLimit, quantity.Bytes(mostText))
 	}
+	if a.isText() {
+		return a.text.Write(p)
+	}
 	return a.to.Write(p)
+}
+
+// isText reports whether the body is JSON or CSV.
+func (a *answer) isText() bool {
+	kind, _, _ := strings.Cut(a.to.Header().Get("Content-Type"), ";")
+	return kind == "application/json" || kind == "text/csv"
 }
 
 func (a *answer) begin() {

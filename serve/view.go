@@ -71,7 +71,7 @@ func (h *Handler) serveView(w http.ResponseWriter, r *http.Request, options, pat
 	name, rest, below := strings.Cut(path, "/")
 	switch n := h.nodes[name]; {
 	case name == "" && !below:
-		h.listNodes(w)
+		h.listNodes(w, r)
 		return nil
 	case n == nil:
 		refuse(w, http.StatusNotFound, "no node of this name is served")
