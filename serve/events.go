@@ -271,7 +271,7 @@ func isShorter(shape, before []int64) bool {
 func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, path string) error {
 	n := h.nodes[strings.TrimSuffix(path, "/")]
 	if n == nil {
-		refuse(w, http.StatusNotFound, "no node of this name is served")
+		refuse(w, http.StatusNotFound, "no node of this name is served: events are those of a whole node, at /@events/NAME")
 		return nil
 	}
 	if r.Method == http.MethodHead {

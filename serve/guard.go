@@ -52,7 +52,7 @@ const anything = "*"
 // admits reports whether a request is to be routed. Otherwise it has answered it.
 func (g *guard) admits(w http.ResponseWriter, r *http.Request) bool {
 	if !g.permitsHost(r.Host) {
-		refuse(w, http.StatusMisdirectedRequest, "this server does not have the name that the request has: permit the host")
+		refuse(w, http.StatusMisdirectedRequest, "this server does not have the name that the request has: permit the host (varve serve --host)")
 		return false
 	}
 	origin := r.Header.Get("Origin")
@@ -60,7 +60,7 @@ func (g *guard) admits(w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Add("Vary", "Origin")
 	foreign := origin != "" && !isSame(origin, r)
 	if foreign && !g.permitsOrigin(origin) {
-		refuse(w, http.StatusForbidden, "pages of this origin may not read: permit the origin")
+		refuse(w, http.StatusForbidden, "pages of this origin may not read: permit the origin (varve serve --allow-origin)")
 		return false
 	}
 	if origin == "" && isEmbedded(r) {

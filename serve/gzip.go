@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/klauspost/compress/gzip"
 )
@@ -35,7 +36,8 @@ func newText(w http.ResponseWriter, r *http.Request) *text {
 func (t *text) Write(p []byte) (int, error) {
 	if !t.begun && t.accepts && len(p) >= leastZipped {
 		t.to.Header().Set("Content-Encoding", "gzip")
-		t.zip, _ = gzip.NewWriterLevel(t.to, gzip.BestSpeed) // the level is one
+		t.zip = zippers.Get().(*gzip.Writer)
+		t.zip.Reset(t.to)
 	}
 	t.begun = true
 	if t.zip != nil {
@@ -49,8 +51,15 @@ func (t *text) Close() error {
 	if t.zip == nil {
 		return nil
 	}
+	defer zippers.Put(t.zip)
 	return t.zip.Close()
 }
+
+// zippers are writers, which have tables of much memory.
+var zippers = sync.Pool{New: func() any {
+	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is one
+	return w
+}}
 
 // acceptsGzip reports whether a client prefers gzip to what is not compressed (RFC 9110,
 // section 12.5.3).

@@ -141,9 +141,11 @@ type Handler struct {
 	guard    guard
 	log      *slog.Logger
 	stall    time.Duration
-	most     time.Duration // for a request, see mostTime
-	room     chan struct{} // has an element for each request in work
-	waiting  chan struct{} // the same for requests that wait for changes
+	most     time.Duration   // for a request, see mostTime
+	room     chan struct{}   // has an element for each request in work
+	waiting  chan struct{}   // the same for requests that wait for changes
+	lasting  context.Context // of these
+	endThem  context.CancelFunc
 	answered func(Answer)
 	views    views
 	values   values
@@ -162,6 +164,7 @@ func New(nodes []Node, opt *Options) (*Handler, error) {
 		nodes: map[string]*served{}, guard: guard, log: opt.Log, stall: cmp.Or(opt.Stall, 30*time.Second), most: cmp.Or(opt.most, mostTime),
 		room: make(chan struct{}, cmp.Or(max(opt.Requests, 0), 256)), waiting: make(chan struct{}, mostWaiting), answered: opt.Answered,
 	}
+	h.lasting, h.endThem = context.WithCancel(context.Background())
 	if h.own, err = mounted(opt.Mount); err != nil {
 		return nil, err
 	}
@@ -196,6 +199,10 @@ func checkName(name string) error {
 	}
 	return nil
 }
+
+// Close ends the answers that last: streams of events, and waits for the next time step.
+// A server ends when they have ended, so its method RegisterOnShutdown should get Close.
+func (h *Handler) Close() { h.endThem() }
 
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -249,6 +256,10 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 	room := h.room
 	if name == "@events" || strings.HasSuffix(rest, "/"+nextTimestep) || rest == nextTimestep {
 		room = h.waiting
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(h.lasting, cancel)()
+		r = r.WithContext(ctx)
 	}
 	select {
 	case room <- struct{}{}:
@@ -278,7 +289,7 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 	}
 	n := h.nodes[name]
 	if n == nil {
-		refuse(w, http.StatusNotFound, "no node of this name is served")
+		refuse(w, http.StatusNotFound, "no node of this name is served: / lists those that are")
 		return
 	}
 	if !below {

@@ -228,6 +228,7 @@ func (s *served) serveTimestep(w http.ResponseWriter, r *http.Request, next bool
 			select {
 			case <-ticks.C:
 			case <-ctx.Done():
+				refuse(w, http.StatusServiceUnavailable, "the server ends: ask it again later")
 				return nil
 			}
 			if err != nil {

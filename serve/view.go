@@ -62,6 +62,9 @@ func (h *Handler) serveView(w http.ResponseWriter, r *http.Request, options, pat
 	at := others["at"]
 	delete(others, "at")
 	for option := range others {
+		if strings.Contains(option, ":") {
+			err = errors.Join(err, errors.New("dimensions are joined by +, such as coarsen=lat:8+lon:8"))
+		}
 		err = errors.Join(err, fmt.Errorf("views have no option %q: they have chunks, codec, coarsen, method and at", option))
 	}
 	if err != nil {
@@ -74,7 +77,7 @@ func (h *Handler) serveView(w http.ResponseWriter, r *http.Request, options, pat
 		h.listNodes(w, r)
 		return nil
 	case n == nil:
-		refuse(w, http.StatusNotFound, "no node of this name is served")
+		refuse(w, http.StatusNotFound, "no node of this name is served: / lists those that are")
 		return nil
 	case !below:
 		redirectToDirectory(w, r)

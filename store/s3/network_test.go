@@ -66,8 +66,14 @@ func TestNetworkErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	closed := l.Addr().String()
-	l.Close()
+	t.Cleanup(func() { l.Close() })
+	// Nobody can listen at the port of a connection, so it stays closed.
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	closed := c.LocalAddr().String()
 	plain := s3test.Fake(t, nil)
 	cut := s3test.Fake(t, func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"os"
 	"strings"
 	"sync"
@@ -50,7 +51,11 @@ func listen(ctx context.Context, address string) (*listener, error) {
 		if err != nil || port == "" {
 			return nil, failure.BadUsage("--listen %q: give an address with a port, such as 127.0.0.1:8000, or unix:PATH", address)
 		}
-		tcp, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+		network := "tcp"
+		if ip, err := netip.ParseAddr(host); err == nil && ip.Is4() {
+			network = "tcp4" // net would listen at all addresses of both kinds
+		}
+		tcp, err := new(net.ListenConfig).Listen(ctx, network, address)
 		switch {
 		case errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, windowsInUse):
 			return nil, failure.BadArgument("--listen %s: another program listens at this port; give another one, or --listen %s for any that is free",
@@ -103,7 +108,7 @@ func (l *listener) shown(secure bool) string {
 	if l.socket != "" {
 		return socketPrefix + l.socket
 	}
-	return scheme(secure) + l.Addr().String() + "/"
+	return l.base(secure)
 }
 
 // base returns the address for links: one that programs can open.

@@ -5,6 +5,7 @@ package serving
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"path"
 	"path/filepath"
@@ -106,6 +107,9 @@ func open(cmd *cobra.Command, location string) (*zarr.Location, error) {
 	at = at.With(opt)
 	// A node with a codec or type that Varve does not know is served, too.
 	if n, err := at.Metadata(cmd.Context(), opt); n == nil && err != nil {
+		if strings.ContainsAny(location, "*?[") {
+			err = fmt.Errorf("%w; to serve files of other formats as one node, add --concat DIM or --stack DIM", err)
+		}
 		return nil, errors.Join(failure.On("open", location, err), store.Close(at.Store()))
 	}
 	return at, nil

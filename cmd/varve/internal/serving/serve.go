@@ -186,7 +186,15 @@ func (f *serveFlags) announce(cmd *cobra.Command, l *listener, who *access, node
 	for _, n := range a.Nodes {
 		fmt.Fprintf(&b, "%s  %s\n", n.Address, phrase.Printable(n.Node))
 	}
-	fmt.Fprintf(&b, "plain Zarr, for every reader: %s\n", a.Nodes[0].Plain)
+	for _, n := range a.Nodes {
+		fmt.Fprintf(&b, "plain Zarr, for every reader: %s\n", n.Plain)
+	}
+	if !l.loopback && l.socket == "" && f.cert == "" && who.token != "" {
+		b.WriteString("note: the token can be read on the way, because it is not encrypted; --tls-cert and --tls-key encrypt\n")
+	}
+	if f.public {
+		b.WriteString("note: everybody who can reach the address can read what is served\n")
+	}
 	for _, note := range f.notes {
 		fmt.Fprintf(&b, "note: %s\n", note)
 	}

@@ -512,3 +512,37 @@ func TestStack(t *testing.T) {
 		t.Error("a pattern without a file")
 	}
 }
+
+// TestLastingEnd ends with a client that listens to events and one that waits for the
+// next time step: neither is waited for.
+func TestLastingEnd(t *testing.T) {
+	r := start(t, newNode(t, "a.zarr"))
+	events, err := r.client.Get(r.base + "@events/a.zarr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Body.Close()
+	waits := make(chan int)
+	go func() {
+		is, err := r.client.Get(r.base + "a.zarr/next-timestep")
+		if err != nil { // the server has ended before
+			waits <- 0
+			return
+		}
+		_ = is.Body.Close()
+		waits <- is.StatusCode
+	}()
+	if _, err := events.Body.Read(make([]byte, 10)); err != nil { // the present state
+		t.Fatal(err)
+	}
+	errs := r.stop(t)
+	if _, err := io.Copy(io.Discard, events.Body); err != nil {
+		t.Errorf("the stream breaks: %v", err)
+	}
+	if status := <-waits; status != 503 && status != 0 {
+		t.Errorf("the wait ends with status %d", status)
+	}
+	if strings.Contains(errs, "were cut") {
+		t.Error(errs)
+	}
+}

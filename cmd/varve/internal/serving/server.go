@@ -34,7 +34,7 @@ type server struct {
 	log    io.Closer // the file of --access-log, or nil
 	cancel context.CancelFunc
 
-	handler http.Handler
+	handler *serve.Handler
 	meter   *meter
 	inWork  sync.RWMutex // requests in work hold it for reading
 }
@@ -59,7 +59,7 @@ func newServer(cmd *cobra.Command, f *serveFlags, nodes []opened, who *access, c
 	if err != nil {
 		return nil, errors.Join(failure.BadUsage("%w", err), s.close())
 	}
-	// A signal must not end the requests in work.
+	// A signal must not end the requests in work, but for those that last.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(cmd.Context()))
 	s.cancel = cancel
 	s.http = &http.Server{
@@ -71,6 +71,7 @@ func newServer(cmd *cobra.Command, f *serveFlags, nodes []opened, who *access, c
 		HTTP2:             &http.HTTP2Config{WriteByteTimeout: 30 * time.Second},
 		ErrorLog:          log.New(errs, "", 0),
 	}
+	s.http.RegisterOnShutdown(s.handler.Close)
 	if certificates != nil {
 		s.http.TLSConfig = &tls.Config{Certificates: certificates, MinVersion: tls.VersionTLS12}
 	}
