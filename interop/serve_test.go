@@ -234,6 +234,23 @@ func TestServeZarrita(t *testing.T) {
 	}
 }
 
+// serveFolder serves nodes and files of a folder, and returns the address of the server.
+func serveFolder(t *testing.T, dir string, names []string) (url string) {
+	t.Helper()
+	var nodes []serve.Node
+	for _, name := range names {
+		at, err := zarr.Locate(t.Context(), filepath.Join(dir, name), store.ReadOnly)
+		check(t, err)
+		t.Cleanup(func() { check(t, store.Close(at.Store())) })
+		nodes = append(nodes, serve.Node{Name: name, Location: at})
+	}
+	h, err := serve.New(nodes, nil)
+	check(t, err)
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
 // TestServeXarray opens data sets that xarray has written, one of them with months as
 // chunks and one a NetCDF file, through views and without any option.
 func TestServeXarray(t *testing.T) {
@@ -257,21 +274,11 @@ func TestServeXarray(t *testing.T) {
 		check(t, a.Close())
 	}
 	local := map[string]string{"v3.zarr": "v3.zarr", "v2.zarr": "v2.zarr", "months.zarr": "v3.zarr", "file.nc": "file.nc"}
-	var nodes []serve.Node
-	for name := range local {
-		at, err := zarr.Locate(ctx, filepath.Join(dir, name), store.ReadOnly)
-		check(t, err)
-		defer store.Close(at.Store())
-		nodes = append(nodes, serve.Node{Name: name, Location: at})
-	}
-	h, err := serve.New(nodes, nil)
-	check(t, err)
-	server := httptest.NewServer(h)
-	defer server.Close()
+	url := serveFolder(t, dir, slices.Collect(maps.Keys(local)))
 	c := startClient(t, python, "xarray")
 	for _, name := range slices.Sorted(maps.Keys(local)) {
 		for _, view := range []string{"@regular", "@v2", "@regular,chunks=10x7x7,codec=gzip"} {
-			f := c.ask(t, map[string]any{"url": fmt.Sprintf("%s/%s/%s", server.URL, view, name), "path": filepath.Join(dir, local[name])})
+			f := c.ask(t, map[string]any{"url": fmt.Sprintf("%s/%s/%s", url, view, name), "path": filepath.Join(dir, local[name])})
 			if f.Error != "" || len(f.Variables) != 7 {
 				t.Errorf("%s of %s: %v %s", view, name, f.Variables, f.Error)
 			}
@@ -286,22 +293,12 @@ func TestServeCoarsened(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	var nodes []serve.Node
 	names := []string{"floats.zarr", "v3.zarr", "v2.zarr", "file.nc"}
-	for _, name := range names {
-		at, err := zarr.Locate(t.Context(), filepath.Join(dir, name), store.ReadOnly)
-		check(t, err)
-		defer store.Close(at.Store())
-		nodes = append(nodes, serve.Node{Name: name, Location: at})
-	}
-	h, err := serve.New(nodes, nil)
-	check(t, err)
-	server := httptest.NewServer(h)
-	defer server.Close()
+	url := serveFolder(t, dir, names)
 	c := startClient(t, python, "coarsen")
 	for _, name := range names {
 		for _, view := range []string{"@regular", "@v2", "@regular,chunks=2x3x3"} {
-			f := c.ask(t, map[string]any{"url": server.URL + "/@regular/" + name, "coarse": fmt.Sprintf("%s/%s,coarsen=time:9+lat:3+lon:7/%s", server.URL, view, name)})
+			f := c.ask(t, map[string]any{"url": url + "/@regular/" + name, "coarse": fmt.Sprintf("%s/%s,coarsen=time:9+lat:3+lon:7/%s", url, view, name)})
 			if f.Error != "" || len(f.Variables) != 6 {
 				t.Errorf("%s of %s: %v %s", view, name, f.Variables, f.Error)
 			}

@@ -3,7 +3,6 @@
 package serve
 
 import (
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -74,5 +73,3 @@ func acceptsGzip(headers []string) bool {
 	}
 	return false
 }
-
-var _ io.WriteCloser = (*text)(nil)

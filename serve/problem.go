@@ -85,6 +85,9 @@ func (p problem) write(w http.ResponseWriter) {
 	h.Del("Last-Modified")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Type", "application/problem+json")
+	if p.Status == http.StatusServiceUnavailable {
+		h.Set("Retry-After", "1")
+	}
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(append(body, '\n')) // the client may have gone
 }

@@ -22,8 +22,8 @@
 //     is the default.
 //   - decode=1: numbers are decoded by CF attributes.
 //   - header=1: a table in CSV gets a line of names, and the values of coordinates.
-//   - cmap: the colors of a picture: viridis (the default), grey or RdBu, or viridis_r and
-//     so on for the reverse.
+//   - cmap: the colors of a picture: viridis (the default), grey or RdBu. With _r, as in
+//     viridis_r, they are reversed.
 //   - range: the numbers with the first and the last color, such as range=250,310. The
 //     default is the least and the greatest selected number.
 //
@@ -69,6 +69,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -145,7 +146,7 @@ type Handler struct {
 	room     chan struct{}   // has an element for each request in work
 	waiting  chan struct{}   // the same for requests that wait for changes
 	lasting  context.Context // of these
-	endThem  context.CancelFunc
+	endAll   context.CancelFunc
 	answered func(Answer)
 	views    views
 	values   values
@@ -164,7 +165,7 @@ func New(nodes []Node, opt *Options) (*Handler, error) {
 		nodes: map[string]*served{}, guard: guard, log: opt.Log, stall: cmp.Or(opt.Stall, 30*time.Second), most: cmp.Or(opt.most, mostTime),
 		room: make(chan struct{}, cmp.Or(max(opt.Requests, 0), 256)), waiting: make(chan struct{}, mostWaiting), answered: opt.Answered,
 	}
-	h.lasting, h.endThem = context.WithCancel(context.Background())
+	h.lasting, h.endAll = context.WithCancel(context.Background())
 	if h.own, err = mounted(opt.Mount); err != nil {
 		return nil, err
 	}
@@ -202,7 +203,7 @@ func checkName(name string) error {
 
 // Close ends the answers that last: streams of events, and waits for the next time step.
 // A server ends when they have ended, so its method RegisterOnShutdown should get Close.
-func (h *Handler) Close() { h.endThem() }
+func (h *Handler) Close() { h.endAll() }
 
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -254,7 +255,7 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	room := h.room
-	if name == "@events" || strings.HasSuffix(rest, "/"+nextTimestep) || rest == nextTimestep {
+	if name == "@events" || path.Base(r.URL.Path) == nextTimestep {
 		room = h.waiting
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
@@ -265,7 +266,6 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 	case room <- struct{}{}:
 		defer func() { <-room }()
 	default:
-		w.Header().Set("Retry-After", "1")
 		refuse(w, http.StatusServiceUnavailable, "the server has as many requests in work as it takes: repeat the request later")
 		return
 	}
@@ -303,7 +303,7 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 // take, so that one that hangs does not keep the place of the request.
 func (h *Handler) within(r *http.Request) (*http.Request, context.CancelFunc) {
 	most := h.most
-	if last := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]; last == nextTimestep {
+	if path.Base(r.URL.Path) == nextTimestep {
 		most += longestWait
 	}
 	ctx := context.WithValue(r.Context(), patienceKey{}, &patience{r.Context(), most})

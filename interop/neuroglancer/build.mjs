@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Bundles view.js and the workers of neuroglancer into the folder page. Icons are left out.
+// Bundles view.js and the workers of neuroglancer into the folder page, without icons.
 import { build } from "esbuild";
 import { readFileSync, writeFileSync } from "node:fs";
 

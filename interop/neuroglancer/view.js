@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Opens an array in neuroglancer and posts the values that it has at some positions: the query has the source, the positions and the address for
-// the answer, {"values"} or {"error"}.
+// Opens an array in neuroglancer and posts the values that it has at some positions. The
+// query has the source, the positions, and the address for the answer: {"values"} or
+// {"error"}.
 import { setupDefaultViewer } from "neuroglancer/unstable/ui/default_viewer_setup.js";
 import "neuroglancer/unstable/datasource/enabled_frontend_modules.js";
 import "neuroglancer/unstable/layer/enabled_frontend_modules.js";

@@ -251,7 +251,7 @@ func (a *array) current(ctx context.Context, must bool) (*face, error) {
 		f.looked.Store(now.UnixNano())
 		return f, nil
 	}
-	return a.renew(state, func() (*face, error) { return a.faceOf(ctx, state) })
+	return a.renew(ctx, state)
 }
 
 // look returns the present state of the source. It reads the document again in a store
@@ -262,6 +262,7 @@ func (a *array) look(ctx context.Context, s *snapshot.Array) (*snapshot.Array, e
 	// copy of s. Its own state is the one that reads begin with, and that is replaced.
 	c := a.source.Core()
 	is := c.State()
+	var attributes *store.Version
 	if !s.Version.IsZero() {
 		next, err := c.LookUnmoved(ctx, is)
 		if err == nil && next.Numbering != s.Numbering {
@@ -274,14 +275,17 @@ func (a *array) look(ctx context.Context, s *snapshot.Array) (*snapshot.Array, e
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return s, err
 		}
-		if was := a.attributes.Swap(&info.Version); was != nil && *was == info.Version {
+		if was := a.attributes.Load(); was != nil && *was == info.Version {
 			return next, nil
 		}
+		attributes = &info.Version
 	}
 	next, err := c.Reload(ctx, is)
+	if err != nil {
+		return s, err // the next look compares with the former attributes again
+	}
+	a.attributes.Store(attributes)
 	switch {
-	case err != nil:
-		return s, err
 	case next.Numbering != s.Numbering:
 		return s, core.ErrMoved
 	case sameDocument(next.Doc, s.Doc):
@@ -297,8 +301,8 @@ func sameDocument(a, b *metadata.Array) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y) && bytes.Equal(a.Attributes, b.Attributes)
 }
 
-// renew takes over a newer state of the source, as makeFace shows it.
-func (a *array) renew(state *snapshot.Array, makeFace func() (*face, error)) (*face, error) {
+// renew takes over a newer state of the source.
+func (a *array) renew(ctx context.Context, state *snapshot.Array) (*face, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	f := a.face.Load()
@@ -313,7 +317,7 @@ func (a *array) renew(state *snapshot.Array, makeFace func() (*face, error)) (*f
 	if _, lists := store.As[store.Lister](a.source.Location().Store()); !lists && was.Engine.Keys != state.Engine.Keys {
 		return nil, a.leave(fmt.Errorf("%w: %s has other chunks, and its store does not tell whether elements were dropped", ErrGone, a.name()))
 	}
-	next, err := makeFace()
+	next, err := a.faceOf(ctx, state)
 	if err != nil {
 		return nil, err
 	}

@@ -436,14 +436,10 @@ func (r *request) isAlone() bool {
 	}
 	for i, side := range r.region {
 		a := r.f.units.Axis(i)
-		first, within, ok := a.Locate(side.Start)
-		if !ok || within != 0 {
+		if _, within, ok := a.Locate(side.Start); !ok || within != 0 {
 			return false
 		}
-		if side.Stop == a.Extent() {
-			continue
-		}
-		if _, within, ok = a.Locate(side.Stop); !ok || within != 0 || first < 0 {
+		if _, within, ok := a.Locate(side.Stop); side.Stop < a.Extent() && (!ok || within != 0) {
 			return false
 		}
 	}

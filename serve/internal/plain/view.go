@@ -418,8 +418,8 @@ func (v *View) records(ctx context.Context, path string, g *zarr.Group) (nodes m
 			return nil, nil, ctx.Err()
 		case errors.Is(err, store.ErrUnsupported):
 			return nil, nil, nil // members are not known
-		case errors.As(err, new(*store.UnusableError)), errors.Is(err, zarr.ErrInvalidMetadata):
-			continue // names that are no nodes
+		case IsWithheld(m, err), errors.Is(err, zarr.ErrInvalidMetadata):
+			continue // names that are no nodes here
 		case err != nil:
 			return nil, nil, err
 		case len(nodes)+len(refused) >= v.cache.Limits.Members:
