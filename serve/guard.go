@@ -123,7 +123,7 @@ func (g *guard) permit(w http.ResponseWriter, origin string) {
 		origin = anything
 	}
 	w.Header().Set("Access-Control-Allow-Origin", origin)
-	w.Header().Set("Access-Control-Expose-Headers", "Accept-Ranges, Content-Range, ETag, Last-Modified, Link, Retry-After, Varve-Shape, Varve-Data-Type, Varve-Range")
+	w.Header().Set("Access-Control-Expose-Headers", "Accept-Ranges, Content-Range, ETag, Last-Modified, Link, Retry-After, Varve-Bounds, Varve-Shape, Varve-Data-Type, Varve-Range")
 }
 
 // preflight answers what a browser asks before a page may send a request.

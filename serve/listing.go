@@ -26,11 +26,13 @@ func redirectToDirectory(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusMovedPermanently)
 }
 
-// listNodes answers with the names of all nodes.
-func (h *Handler) listNodes(w http.ResponseWriter, r *http.Request) {
+// listNodes answers with the names of all nodes, below each of the directories.
+func (h *Handler) listNodes(w http.ResponseWriter, r *http.Request, directories ...string) {
 	page := newPage(w, r)
-	for _, name := range slices.Sorted(maps.Keys(h.nodes)) {
-		page.link(name + "/")
+	for _, dir := range directories {
+		for _, name := range slices.Sorted(maps.Keys(h.nodes)) {
+			page.link(dir, name+"/")
+		}
 	}
 	page.end()
 }
@@ -70,7 +72,7 @@ func (s *served) list(w http.ResponseWriter, r *http.Request, path string) error
 		if e.Dir {
 			name += "/"
 		}
-		page.link(name)
+		page.link("", name)
 	}
 	if page == nil {
 		return s.answer(w, r, errNotThere)
@@ -110,15 +112,15 @@ func newPage(w http.ResponseWriter, r *http.Request) *page {
 	return p
 }
 
-// link adds a name of the directory.
-func (p *page) link(name string) {
+// link adds a name below dir, which is empty or ends with a slash.
+func (p *page) link(dir, name string) {
 	plain, isDir := strings.CutSuffix(name, "/")
 	// What precedes a colon would be the scheme of an address.
-	to := strings.ReplaceAll(url.PathEscape(plain), ":", "%3A")
+	to := dir + strings.ReplaceAll(url.PathEscape(plain), ":", "%3A")
 	if isDir {
 		to += "/"
 	}
-	fmt.Fprintf(p.w, "<li><a href=\"%s\">%s</a>\n", html.EscapeString(to), html.EscapeString(name))
+	fmt.Fprintf(p.w, "<li><a href=\"%s\">%s</a>\n", html.EscapeString(to), html.EscapeString(dir+name))
 }
 
 func (p *page) end() {

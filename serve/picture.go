@@ -13,11 +13,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/internal/subset"
 )
 
 // mostPixels bounds the pixels of a picture along each axis.
@@ -30,7 +34,7 @@ type picture struct {
 	isRanged  bool
 	low, high float64
 	decoded   bool
-	packing   *cf.Packing // nil for booleans
+	packing   *cf.Packing // nil for booleans; without scale unless decoded
 	shape     [2]int      // rows and columns
 }
 
@@ -101,37 +105,42 @@ func (p *picture) check(a *asked, src *export.Source) error {
 	return nil
 }
 
-// number returns an element as a number, NaN if it is missing.
-func (p *picture) number(elem []byte) float64 {
-	switch {
-	case p.packing == nil:
-		return float64(elem[0])
-	case p.decoded:
-		return p.packing.Value(elem)
-	case p.packing.IsMissing(elem):
-		return math.NaN()
-	}
-	return p.packing.Stored(elem)
-}
-
-// write writes the picture. The elements are read twice if the range is not given.
-func (p *picture) write(ctx context.Context, src *export.Source, out *answer) (err error) {
+// write writes the picture. Without a range, the elements are gone through twice.
+func (p *picture) write(ctx context.Context, a *asked, src *export.Source, out *answer) (err error) {
 	if src.Stored.Kind() != dtype.KindBool {
 		if p.packing, err = cf.PackingOf(ctx, src.Array); err != nil {
 			return err
 		}
+		if !p.decoded {
+			p.packing = p.packing.Unscaled()
+		}
+	}
+	elements := func(use func(block []byte)) error {
+		return src.Blocks(ctx, func(e export.Values) error {
+			use(e.Data)
+			return ctx.Err()
+		})
+	}
+	tile, err := a.tile(ctx, src)
+	if err != nil {
+		return err
+	}
+	defer tile.Put()
+	if tile != nil {
+		elements = func(use func(block []byte)) error { use(tile.B); return nil }
 	}
 	if !p.isRanged {
-		if err := p.measure(ctx, src); err != nil {
+		if err := p.measure(elements); err != nil {
 			return err
 		}
 	}
 	made := image.NewPaletted(image.Rect(0, 0, p.shape[1], p.shape[0]), p.palette())
-	at := 0
-	err = src.Elements(ctx, func(elem []byte) error {
-		made.Pix[at] = p.pixel(p.number(elem))
-		at++
-		return nil
+	pixels := made.Pix
+	err = elements(func(block []byte) {
+		p.numbers(block, func(x float64) {
+			pixels[0] = p.pixel(x)
+			pixels = pixels[1:]
+		})
 	})
 	if err != nil {
 		return err
@@ -141,22 +150,88 @@ func (p *picture) write(ctx context.Context, src *export.Source, out *answer) (e
 		headers(h)
 		h.Set("Varve-Range", fmt.Sprintf("%v,%v", p.low, p.high))
 	}
-	return pngfile.Encode(out, made)
+	return encoder.Encode(out, made)
+}
+
+// encoder is quick. A picture is encoded for one request.
+var encoder = pngfile.Encoder{CompressionLevel: pngfile.BestSpeed, BufferPool: new(encoderBuffers)}
+
+// encoderBuffers keep what an encoder takes, about 1 MiB.
+type encoderBuffers struct{ sync.Pool }
+
+// Get implements [pngfile.EncoderBufferPool].
+func (b *encoderBuffers) Get() *pngfile.EncoderBuffer {
+	is, _ := b.Pool.Get().(*pngfile.EncoderBuffer)
+	return is
+}
+
+// Put implements [pngfile.EncoderBufferPool].
+func (b *encoderBuffers) Put(is *pngfile.EncoderBuffer) { b.Pool.Put(is) }
+
+// numbers calls use with elements as numbers. Missing ones are NaN.
+func (p *picture) numbers(block []byte, use func(float64)) {
+	if p.packing == nil {
+		for _, b := range block {
+			use(float64(b))
+		}
+		return
+	}
+	var numbers [512]float64
+	for size := p.packing.Type().Size(); len(block) > 0; {
+		n := min(len(numbers), len(block)/size)
+		p.packing.Floats(numbers[:n], block[:n*size])
+		for _, x := range numbers[:n] {
+			use(x)
+		}
+		block = block[n*size:]
+	}
 }
 
 // measure sets the range to the least and the greatest finite number.
-func (p *picture) measure(ctx context.Context, src *export.Source) error {
+func (p *picture) measure(elements func(func(block []byte)) error) error {
 	p.low, p.high = math.Inf(1), math.Inf(-1)
-	err := src.Elements(ctx, func(elem []byte) error {
-		if x := p.number(elem); !math.IsInf(x, 0) && !math.IsNaN(x) {
-			p.low, p.high = min(p.low, x), max(p.high, x)
-		}
-		return nil
+	err := elements(func(block []byte) {
+		p.numbers(block, func(x float64) {
+			if !math.IsInf(x, 0) && !math.IsNaN(x) {
+				p.low, p.high = min(p.low, x), max(p.high, x)
+			}
+		})
 	})
 	if p.low > p.high {
 		p.low, p.high = 0, 0 // nothing has a color
 	}
 	return err
+}
+
+// mostTile bounds the bytes of a tile, with what lies between selected elements.
+const mostTile = 16 << 20
+
+// tile returns the selected elements if they are the elements of a small box, of which
+// the chunks stay in memory for the tiles beside it. It returns nil if they are others.
+func (a *asked) tile(ctx context.Context, src *export.Source) (*budget.Buffer, error) {
+	is, size := (*subset.Elements)(src.Selection), src.Stored.Size()
+	box := is.Bounds()
+	n, ok := box.Len()
+	if !ok || n > mostTile/int64(size) {
+		return nil, nil
+	}
+	whole := budget.Get(n * int64(size))
+	defer whole.Put()
+	from := strided.Contiguous(whole.Bytes(n*int64(size)), box.Shape(), size)
+	for i := range box {
+		along, ok := is.Along(i)
+		if !ok || along.Given() != nil || along.Count == 0 {
+			return nil, nil
+		}
+		from.Shape[i], from.Strides[i] = along.Count, from.Strides[i]*along.Step
+	}
+	if ok, err := a.shows.Read(ctx, a.path, src.Array, box, from.Data); !ok || err != nil {
+		return nil, err
+	}
+	selected := budget.Get(is.Len() * int64(size))
+	selected.B = selected.Bytes(is.Len() * int64(size))
+	strided.Copy(is.Place(strided.Contiguous(selected.B, src.Shape, size)), from)
+	return selected, nil
 }
 
 // shades is the number of colors. One more stands for missing elements.

@@ -27,10 +27,11 @@
 //   - range: the numbers with the first and the last color, such as range=250,310. The
 //     default is the least and the greatest selected number.
 //
-// Every answer has the headers Varve-Shape, such as 12,721, and Varve-Data-Type. HEAD
-// tells them, and the length of npy and raw, without reading elements. With decode=1,
-// times that datetime64 cannot represent become text. HEAD calls them datetime64, and
-// leaves out the length of all times, because it does not read them.
+// Every answer has the headers Varve-Shape, such as 12,721, Varve-Bounds, the indices of
+// each axis, such as 45,0:721, and Varve-Data-Type. HEAD tells them, and the length of
+// npy and raw, without reading elements. With decode=1, times that datetime64 cannot
+// represent become text. HEAD calls them datetime64, and leaves out the length of all
+// times, because it does not read them.
 //
 // A picture has two axes, after those of length 1 are left out, and at most 4096 pixels
 // along each. Row 0 is at the top. Missing elements and NaN are transparent. The header
@@ -270,7 +271,7 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if name == "" && !below {
-		h.listNodes(w, r)
+		h.listNodes(w, r, "", "@regular/")
 		return
 	}
 	if name == "@events" {
@@ -281,13 +282,17 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 		h.end(r, h.serveValues(w, r, rest))
 		return
 	}
+	n := h.nodes[name]
+	if n != nil && n.isQuick(rest) {
+		h.end(r, n.serve(w, r, rest))
+		return
+	}
 	r, cancel := h.within(r)
 	defer cancel()
 	if options, is := strings.CutPrefix(name, "@"); is {
 		h.end(r, h.serveView(w, r, options, rest))
 		return
 	}
-	n := h.nodes[name]
 	if n == nil {
 		refuse(w, http.StatusNotFound, "no node of this name is served: / lists those that are")
 		return

@@ -376,7 +376,7 @@ func TestListing(t *testing.T) {
 	}
 	h := handler(t, zarr.At(s, "n"), nil)
 	for path, want := range map[string][]string{
-		"/":         {"n/"},
+		"/":         {"@regular/n/", "n/"},
 		"/n/":       {"%3C&amp;%22%3E/", "100%25", "a%20b/", "x%3Ay", "zarr.json"},
 		"/n/a%20b/": {"c/", "zarr.json"},
 	} {
@@ -592,7 +592,7 @@ func TestGuard(t *testing.T) {
 		"image of the own page":     {serve.Options{}, "GET", []string{"Sec-Fetch-Site", "same-origin", "Sec-Fetch-Mode", "no-cors"}, 200, nil},
 		"address that was typed":    {serve.Options{}, "GET", []string{"Sec-Fetch-Site", "none", "Sec-Fetch-Mode", "navigate"}, 200, nil},
 		"permitted page with CORS": {serve.Options{Origins: []string{"https://a.example"}}, "GET", []string{"Origin", "https://a.example", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "cors"}, 200,
-			header{"Access-Control-Expose-Headers": "Accept-Ranges, Content-Range, ETag, Last-Modified, Link, Retry-After, Varve-Shape, Varve-Data-Type, Varve-Range"}},
+			header{"Access-Control-Expose-Headers": "Accept-Ranges, Content-Range, ETag, Last-Modified, Link, Retry-After, Varve-Bounds, Varve-Shape, Varve-Data-Type, Varve-Range"}},
 		"no token":                 {serve.Options{Token: "s3"}, "GET", nil, 401, header{"WWW-Authenticate": `Bearer realm="varve"`}},
 		"wrong token":              {serve.Options{Token: "s3"}, "GET", []string{"Authorization", "Bearer s4"}, 401, nil},
 		"empty token":              {serve.Options{Token: "s3"}, "GET", []string{"Authorization", "Bearer "}, 401, nil},

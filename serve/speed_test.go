@@ -14,8 +14,10 @@ import (
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/serve"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
@@ -94,4 +96,36 @@ func BenchmarkView(b *testing.B) {
 	}
 	// The version of a new file is not trusted, so for two seconds nothing is kept.
 	b.Run("made", func(b *testing.B) { benchmarkGet(b, h, "/@regular,chunks=65536,codec=none/n/c/3", 4<<16) })
+}
+
+// BenchmarkPicture gets a tile of a picture, of an array whose chunks are larger.
+func BenchmarkPicture(b *testing.B) {
+	s, err := filestore.Open(b.TempDir(), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = store.Close(s) }()
+	values := make([]uint16, 1<<20)
+	for i := range values {
+		values[i] = uint16(i>>4 + i*i>>16)
+	}
+	array(b, s, "n", zarr.Spec{Shape: []int64{1024, 1024}, Type: dtype.Uint16, Chunks: grid.Chunks(1024, 1024), Codecs: []metadata.Extension{codec.Bytes("little"), codec.Zstd(3)}}, values)
+	h, err := serve.New([]serve.Node{{Name: "n", Location: zarr.At(s, "n")}}, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("ranged", func(b *testing.B) { benchmarkAny(b, h, "/@values/n?select=256:512,256:512&format=png&range=0,65535") })
+	b.Run("measured", func(b *testing.B) { benchmarkAny(b, h, "/@values/n?select=256:512,256:512&format=png") })
+}
+
+// benchmarkAny asks a handler without a connection.
+func benchmarkAny(b *testing.B, h http.Handler, path string) {
+	b.ReportAllocs()
+	for b.Loop() {
+		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", path, nil)
+		r.Host = "localhost"
+		if h.ServeHTTP(w, r); w.Code != 200 {
+			b.Fatal(w.Code, w.Body)
+		}
+	}
 }

@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"iter"
 	"net/http"
+	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -84,11 +86,23 @@ func (s *served) serve(w http.ResponseWriter, r *http.Request, path string) erro
 		refuse(w, http.StatusBadRequest, "the path is no legal key")
 		return nil
 	}
+	if direct, ok := s.store.(unlinkedOpener); ok {
+		if object := direct.OpenUnlinked(key); object != nil {
+			return s.value(w, r, object)
+		}
+	}
 	if !s.contains(path) {
 		return s.answer(w, r, errLeadsOut)
 	}
-	if found, err := s.value(w, r, key); found || err != nil {
+	if kept, err := s.isUnchanged(w, r, key); kept || err != nil {
 		return err
+	}
+	object, err := store.Open(r.Context(), s.store, key)
+	if err == nil {
+		return s.value(w, r, object)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return s.answer(w, r, err)
 	}
 	if path == currentTimestep || path == nextTimestep {
 		return s.serveTimestep(w, r, path == nextTimestep)
@@ -100,6 +114,12 @@ func (s *served) serve(w http.ResponseWriter, r *http.Request, path string) erro
 	}
 	redirectToDirectory(w, r)
 	return nil
+}
+
+// isQuick reports whether a path is for a value in files or memory of this machine. To
+// read it cannot be cancelled, and a limit of time would cost as much as to open a file.
+func (s *served) isQuick(path string) bool {
+	return s.near && path != "" && !strings.HasSuffix(path, "/") && path != currentTimestep && path != nextTimestep
 }
 
 // errNotThere is the error for a key that the node does not have.
@@ -219,18 +239,15 @@ func (c *confined) List(ctx context.Context, dir store.Path, how store.Listing) 
 	return store.List(ctx, c.Store, dir, how)
 }
 
-// value answers with the value of a key. If there is none, it has not answered.
-func (s *served) value(w http.ResponseWriter, r *http.Request, key store.Key) (found bool, err error) {
-	if kept, err := s.isUnchanged(w, r, key); kept || err != nil {
-		return true, err
-	}
-	object, err := store.Open(r.Context(), s.store, key)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return true, s.answer(w, r, err)
-	}
+// unlinkedOpener is a store of files. OpenUnlinked opens a value to which no symbolic
+// link leads, in the call that finds out, so that none can come in between. It returns
+// nil if it cannot: then the path has to be looked at.
+type unlinkedOpener interface {
+	OpenUnlinked(key store.Key) store.Object
+}
+
+// value answers with a value, and closes it.
+func (s *served) value(w http.ResponseWriter, r *http.Request, object store.Object) error {
 	defer object.Close() // it was only read
 	info := object.Info()
 	h := w.Header()
@@ -240,7 +257,7 @@ func (s *served) value(w http.ResponseWriter, r *http.Request, key store.Key) (f
 		h.Set("ETag", tag)
 	}
 	h.Set("Content-Type", "application/octet-stream")
-	if nodename.IsDocument(key.Base()) {
+	if nodename.IsDocument(path.Base(r.URL.Path)) {
 		h.Set("Content-Type", "application/json")
 	}
 	r = plainly(r, info.Size)
@@ -253,14 +270,14 @@ func (s *served) value(w http.ResponseWriter, r *http.Request, key store.Key) (f
 	if r.Method == http.MethodGet && first < end && !isKept(r, h.Get("ETag")) {
 		// An error is an answer of its own as long as nothing was sent.
 		if err := body.load(first); err != nil {
-			return true, s.answer(w, r, err)
+			return s.answer(w, r, err)
 		}
 	}
 	http.ServeContent(w, r, "", modified(info), body)
 	if err := body.end(); err != nil {
-		return true, &cutShort{err}
+		return &cutShort{err}
 	}
-	return true, nil
+	return nil
 }
 
 // isUnchanged answers a request of a client that has the present version of a chunk of a
@@ -353,7 +370,7 @@ func tagOf(info store.Info) string {
 	if info.Version.IsZero() {
 		return ""
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", info.Version, info.Size))
+	sum := sha256.Sum256(strconv.AppendInt(append([]byte(info.Version.String()), ' '), info.Size, 10))
 	tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
 	if info.Version.IsWeak() {
 		return "W/" + tag

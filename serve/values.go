@@ -14,9 +14,11 @@ import (
 	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/export"
+	"varve.dev/zarr/internal/mistake"
 	"varve.dev/zarr/internal/npy"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/remedy"
@@ -68,7 +70,9 @@ func (h *Handler) serveValues(w http.ResponseWriter, r *http.Request, path strin
 		counted.end = time.Now().Add(h.most)
 	}
 	out := &answer{to: w, left: mostText, text: newText(w, r)}
-	err := h.values.answer(ctx, out, r, &asked{served: n, name: name, path: below})
+	v := h.views.get(plain.Settings{}, name, n) // of which there is always room for one
+	defer h.views.put(v)
+	err := h.values.answer(ctx, out, r, &asked{served: n, name: name, path: below, shows: v.present(ctx)})
 	if err == nil {
 		_ = out.text.Close() // the client may have gone
 		return nil
@@ -127,6 +131,7 @@ type asked struct {
 	name, path string
 	query
 	array *zarr.Array
+	shows *plain.View // of the node, which keeps decoded chunks
 }
 
 // answer answers a request for values.
@@ -151,6 +156,7 @@ func (v *values) answer(ctx context.Context, out *answer, r *http.Request, a *as
 		h.Set("Cache-Control", "private, no-cache")
 		h.Set("Varve-Shape", shapeText(src.Shape))
 		h.Set("Varve-Data-Type", src.Type.String())
+		h.Set("Varve-Bounds", boundsText(src.Selection.Bounds()))
 		if length >= 0 {
 			h.Set("Content-Length", strconv.FormatInt(length, 10))
 		}
@@ -165,7 +171,7 @@ func (v *values) answer(ctx context.Context, out *answer, r *http.Request, a *as
 	}
 	defer v.work.Release(held)
 	if a.format == png {
-		return a.refusalOf(a.picture.write(ctx, src, out))
+		return a.refusalOf(a.picture.write(ctx, a, src, out))
 	}
 	// All values have one type. Settle it before the first one is sent.
 	if err := src.Settle(ctx); err != nil {
@@ -349,12 +355,7 @@ func (a *asked) smaller(src *export.Source, width int64) string {
 		box[i].Stop = box[i].Start + n
 		room /= max(1, n)
 	}
-	return a.text(func(i int) string {
-		if box[i].Len() == 1 {
-			return strconv.FormatInt(box[i].Start, 10)
-		}
-		return fmt.Sprintf("%d:%d", box[i].Start, box[i].Stop)
-	})
+	return a.text(func(i int) string { return side(box[i]) })
 }
 
 // text returns a selection of an item for each axis, by name where the names permit it.
@@ -399,11 +400,39 @@ func (a *asked) refusalOf(err error) error {
 	case !errors.Is(err, selection.ErrInvalid) && !errors.Is(err, zarr.ErrInvalidArgument):
 		return err
 	}
-	p.Detail = words.Replace(cause.Error())
+	p.Detail = words.Replace(cause.Error()) + a.hint(err)
 	if root := a.root.String(); root != "" {
 		p.Detail = strings.ReplaceAll(p.Detail, " "+root, " "+a.name)
 	}
 	return &refusal{p}
+}
+
+// hint returns how to write a coordinate value, for an index that an axis does not have.
+func (a *asked) hint(err error) string {
+	index, axis := (*mistake.Index)(nil), (*grid.AxisError)(nil)
+	if !errors.As(err, &index) || !errors.As(err, &axis) || axis.Axis >= len(a.array.DimensionNames()) || a.array.DimensionNames()[axis.Axis] == "" {
+		return ""
+	}
+	name := a.array.DimensionNames()[axis.Axis]
+	return fmt.Sprintf("; a whole number is an index, and a coordinate value has a point or is a range: %s=%d.0 or %s=%d..%d", name, index.Index, name, index.Index, index.Index)
+}
+
+// boundsText returns the smallest box that has all selected elements, such as 45,0:721.
+// It tells which element is nearest to a coordinate value.
+func boundsText(box grid.Box) string {
+	text := make([]string, len(box))
+	for i := range box {
+		text[i] = side(box[i])
+	}
+	return strings.Join(text, ",")
+}
+
+// side returns the indices of an axis as an item of a selection.
+func side(i grid.Interval) string {
+	if i.Len() == 1 {
+		return strconv.FormatInt(i.Start, 10)
+	}
+	return fmt.Sprintf("%d:%d", i.Start, i.Stop)
 }
 
 // shapeText returns a shape as text, such as 12,721.

@@ -11,6 +11,7 @@ import (
 	"image"
 	"image/png"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -20,11 +21,14 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/npy"
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/serve"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -93,6 +97,25 @@ func path(array, parameters string) string {
 		q.Add(name, value)
 	}
 	return "/@values/n/" + array + "?" + q.Encode()
+}
+
+// TestBounds asks which elements were selected.
+func TestBounds(t *testing.T) {
+	h := valuesOf(t)
+	for query, want := range map[string]string{
+		"t2m": "0:2,0:3", "t2m select=lat=10.0": "0:2,2", "t2m select=time=-1,lat=::2": "1,0:3", "one": "", "none": "0:0,0:0",
+	} {
+		array, parameters, _ := strings.Cut(query, " ")
+		for _, method := range []string{"GET", "HEAD"} {
+			if is := request(t, h, method, path(array, parameters)); is.StatusCode != 200 || is.Header.Get("Varve-Bounds") != want {
+				t.Errorf("%s %s: status %d, %q, want %q", method, query, is.StatusCode, is.Header.Get("Varve-Bounds"), want)
+			}
+		}
+	}
+	is := request(t, h, "GET", path("t2m", "select=lat=45"))
+	if text := body(t, is); is.StatusCode != 400 || !strings.Contains(text, "lat=45.0 or lat=45..45") {
+		t.Errorf("status %d: %s", is.StatusCode, text)
+	}
 }
 
 // TestValues compares values in every format of text.
@@ -332,6 +355,86 @@ func TestPicture(t *testing.T) {
 	pictureOf(t, h, path("t2m", "format=png cmap=RdBu select=::-1,0:1"), blue, red)
 	pictureOf(t, h, path("t2m", "format=png select=0:1,2:3"), none)
 	pictureOf(t, h, path("t2m", "format=png select=0:1,1:2"), violet)
+}
+
+// chunkReads is a store that counts reads of chunks, and may not tell versions.
+type chunkReads struct {
+	store.Store
+	blind bool
+	count int
+}
+
+func (s *chunkReads) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	if strings.Contains(key.String(), "/c/") {
+		s.count++
+	}
+	data, info, err := s.Store.Get(ctx, key, q, dst)
+	if info.Modified = time.Unix(1, 0); s.blind {
+		info.Version = store.Version{}
+	}
+	return data, info, err
+}
+
+// Stat implements [store.Stater].
+func (s *chunkReads) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+	info, err := store.Stat(ctx, s.Store, key)
+	if info.Modified = time.Unix(1, 0); s.blind {
+		info.Version = store.Version{}
+	}
+	return info, err
+}
+
+// TestTiles compares pictures of elements of chunks that stay in memory with those of
+// elements that are read for each, before and after a write.
+func TestTiles(t *testing.T) {
+	s := memstore.New()
+	number := make([]int32, 64*96)
+	for i := range number {
+		number[i] = int32(i*i) % 1000
+	}
+	spec := zarr.Spec{Shape: []int64{64, 96}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(10, 30, 24), grid.Every(32)},
+		Codecs: []metadata.Extension{codec.Bytes("little"), codec.Zstd(1)}, Attributes: map[string]any{"_FillValue": 7, "scale_factor": 0.5, "add_offset": -3.0}}
+	a := array(t, s, "n", spec, number)
+	kept, blind := &chunkReads{Store: s}, &chunkReads{Store: s, blind: true}
+	tiles, plain := handler(t, zarr.At(kept, "n"), nil), handler(t, zarr.At(blind, "n"), nil)
+	random := rand.New(rand.NewPCG(1, 2))
+	side := func(n int64) string {
+		from := random.Int64N(n)
+		to := from + 1 + random.Int64N(n-from)
+		switch random.IntN(4) {
+		case 0:
+			return fmt.Sprintf("%d:%d:%d", from, to, 1+random.Int64N(4))
+		case 1:
+			return "::-1"
+		}
+		return fmt.Sprintf("%d:%d", from, to)
+	}
+	compare := func() {
+		for range 60 {
+			ask := "/@values/n?format=png&select=" + side(64) + "," + side(96)
+			if random.IntN(2) == 0 {
+				ask += "&decode=1"
+			}
+			if random.IntN(2) == 0 {
+				ask += "&range=10,400"
+			}
+			got, want := request(t, tiles, "GET", ask), request(t, plain, "GET", ask)
+			if got.StatusCode != 200 || body(t, got) != body(t, want) || got.Header.Get("Varve-Range") != want.Header.Get("Varve-Range") {
+				t.Fatalf("%s: status %d, the pictures differ", ask, got.StatusCode)
+			}
+		}
+	}
+	compare()
+	if kept.count*4 > blind.count {
+		t.Errorf("chunks were read %d times, and %d times without versions", kept.count, blind.count)
+	}
+	for i := range number {
+		number[i] = 999 - number[i]
+	}
+	if err := zarr.Write(t.Context(), a, nil, number); err != nil {
+		t.Fatal(err)
+	}
+	compare()
 }
 
 // TestValuesLinks does not follow a link out of the node, to an array or to a coordinate.

@@ -74,7 +74,7 @@ func (h *Handler) serveView(w http.ResponseWriter, r *http.Request, options, pat
 	name, rest, below := strings.Cut(path, "/")
 	switch n := h.nodes[name]; {
 	case name == "" && !below:
-		h.listNodes(w, r)
+		h.listNodes(w, r, "")
 		return nil
 	case n == nil:
 		refuse(w, http.StatusNotFound, "no node of this name is served: / lists those that are")
@@ -181,6 +181,15 @@ func (v *view) successor(ctx context.Context, g *generation) string {
 		}
 	}
 	return v.address(v.generations[len(v.generations)-1])
+}
+
+// present returns a generation that has not ended, as far as is known.
+func (v *view) present(ctx context.Context) *plain.View {
+	g := v.last()
+	if v.successor(ctx, g) != "" {
+		g = v.last()
+	}
+	return g.shows
 }
 
 // address returns the address of a generation on this server.

@@ -146,7 +146,7 @@ func TestViewStatuses(t *testing.T) {
 		"/@regular/m/zarr.json":               404,
 		"/@regular,at=x/n/zarr.json":          410,
 		"/@regular,chunks=0/n/zarr.json":      400,
-		"/@regular,chunks=1x1/n/zarr.json":    200, // not for arrays of this rank
+		"/@regular,chunks=1x1/n/zarr.json":    400, // there is no array of this rank
 		"/@regular,codec=lz4/n/zarr.json":     400,
 		"/@regular,x=1/n/zarr.json":           400,
 		"/@other/n/zarr.json":                 400,
@@ -360,7 +360,10 @@ func TestCoarseView(t *testing.T) {
 	if err := zarr.Write(t.Context(), a, nil, numbers(0, 10)); err != nil {
 		t.Fatal(err)
 	}
-	handler := handler(t, h, nil)
+	handler, err := serve.New([]serve.Node{{Name: "n", Location: h}, {Name: "a", Location: h.At("a")}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	server := httptest.NewServer(handler)
 	defer server.Close()
 	for view, want := range map[string][]int32{
@@ -381,6 +384,7 @@ func TestCoarseView(t *testing.T) {
 		"/@regular,coarsen=column:3/n/zarr.json": "no array has the dimension", "/@regular,coarsen=row:0/n/zarr.json": "no factor",
 		"/@regular,coarsen=row/n/zarr.json": "no dimension with a factor", "/@regular,coarsen=row:3,method=mode/n/zarr.json": "mean and nearest",
 		"/@regular,coarsen=row:3,x=y/n/zarr.json": "views have no option",
+		"/@regular,chunks=2x2/n/zarr.json":        "chunks= has 2 axes", "/@regular,chunks=2x2/a/zarr.json": "their numbers of axes are 1",
 	} {
 		if is := request(t, handler, "GET", path); is.StatusCode != 400 || !strings.Contains(body(t, is), want) {
 			t.Errorf("%s: status %d", path, is.StatusCode)

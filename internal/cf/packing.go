@@ -85,6 +85,13 @@ func (p *Packing) Type() dtype.Type { return p.stored }
 // Scale returns scale_factor and add_offset. They default to 1 and 0.
 func (p *Packing) Scale() (factor, offset float64) { return p.scale, p.offset }
 
+// Unscaled returns a copy without scale and offset. It has the same missing values.
+func (p *Packing) Unscaled() *Packing {
+	c := *p
+	c.scale, c.offset, c.scaled = 1, 0, false
+	return &c
+}
+
 // IsScaled reports whether the array has the attribute scale_factor or add_offset.
 func (p *Packing) IsScaled() bool { return p.scaled }
 

@@ -20,6 +20,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -146,7 +147,22 @@ func (a Array) put(ctx context.Context, r *Record, d store.Durability) error {
 
 // Records returns the records of the array, oldest first. If there are too many to be
 // held, the error wraps [codec.ErrLimit].
-func (a Array) Records(ctx context.Context) ([]*Record, error) {
+func (a Array) Records(ctx context.Context) (records []*Record, err error) {
+	for range mostTries {
+		// A vacuum may delete a record after it was listed, and store what it said in
+		// another one, which was read before.
+		if records, err = a.listed(ctx); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return records, err
+}
+
+// mostTries bounds how often records are listed. Each time, one more was deleted.
+const mostTries = 100
+
+// listed reads the records that a listing has.
+func (a Array) listed(ctx context.Context) ([]*Record, error) {
 	var names []string
 	below := a.Path.MustKey(recordsDir + "/-").Dir()
 	for e, err := range store.List(ctx, a.Store, below, store.Flat) {

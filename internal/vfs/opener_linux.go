@@ -27,17 +27,18 @@ type opener struct {
 const openFlags = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_LARGEFILE
 
 // Arguments of openat2 to read, describe, find a link or list, to make a file, and to
-// find or change a directory. howToMake, howToChange and howToTell follow no
-// symbolic links.
+// find or change a directory. Those to read directly, to make, to change and to tell
+// follow no symbolic links.
 var (
-	howToRead     = beneath(openFlags | unix.O_NONBLOCK)
-	howToLook     = beneath(unix.O_PATH | unix.O_CLOEXEC)
-	howToReadLink = beneath(unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC)
-	howToList     = beneath(openFlags | unix.O_DIRECTORY)
-	howToMake     = made(unlinked(beneath(unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC | unix.O_LARGEFILE)))
-	howToFind     = beneath(unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC)
-	howToChange   = unlinked(beneath(unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC))
-	howToTell     = unlinked(beneath(unix.O_PATH | unix.O_CLOEXEC))
+	howToRead       = beneath(openFlags | unix.O_NONBLOCK)
+	howToReadDirect = unlinked(beneath(openFlags | unix.O_NONBLOCK))
+	howToLook       = beneath(unix.O_PATH | unix.O_CLOEXEC)
+	howToReadLink   = beneath(unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC)
+	howToList       = beneath(openFlags | unix.O_DIRECTORY)
+	howToMake       = made(unlinked(beneath(unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC | unix.O_LARGEFILE)))
+	howToFind       = beneath(unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC)
+	howToChange     = unlinked(beneath(unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC))
+	howToTell       = unlinked(beneath(unix.O_PATH | unix.O_CLOEXEC))
 )
 
 func unlinked(how *unix.OpenHow) *unix.OpenHow {
@@ -122,6 +123,16 @@ func (o opener) open(name string) (f File, ok bool, err error) {
 		return nil, ok, err
 	}
 	return rawFile(fd), true, nil
+}
+
+// openUnlinked opens a file that no symbolic link leads to. It returns nil if it cannot,
+// for whatever reason.
+func (o opener) openUnlinked(name string) File {
+	fd, ok, err := o.openat2(name, howToReadDirect)
+	if !ok || err != nil {
+		return nil
+	}
+	return rawFile(fd)
 }
 
 // stat describes the file or directory at name without opening it. ok is as for open.

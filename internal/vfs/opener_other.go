@@ -29,6 +29,7 @@ func newOpener(dir string) (opener, error) {
 
 func (o opener) root() (*os.Root, error)                       { return o.dir, nil }
 func (opener) open(string) (f File, ok bool, err error)        { return nil, false, nil }
+func (opener) openUnlinked(string) File                        { return nil }
 func (opener) stat(string) (s Stat, ok bool, err error)        { return s, false, nil }
 func (opener) openDir(string) (f *os.File, ok bool, err error) { return nil, false, nil }
 func (opener) openDirect(string) (fd int, ok bool)             { return 0, false }

@@ -107,6 +107,10 @@ func (r *Root) Open(name string) (File, error) {
 	return r.openPlain(name)
 }
 
+// OpenUnlinked opens the file name if no symbolic link leads to it. It returns nil if it
+// cannot, for whatever reason; then [Root.Open] decides.
+func (r *Root) OpenUnlinked(name string) File { return r.fast.openUnlinked(name) }
+
 // openPlain is Open without the fast path.
 func (r *Root) openPlain(name string) (File, error) { return r.openFile(name, os.O_RDONLY|nonblock) }
 

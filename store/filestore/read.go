@@ -58,6 +58,26 @@ func (s *files) Open(ctx context.Context, key store.Key) (store.Object, error) {
 	return &object{f, st, describe(st), key}, nil
 }
 
+// OpenUnlinked is Open for a key to which no symbolic link leads: one call opens the file
+// and shows that. It returns nil if it cannot, for whatever reason; then Open decides.
+func (s *files) OpenUnlinked(key store.Key) store.Object {
+	name, err := nameOf(key)
+	r, ok := s.fs.(*vfs.Root)
+	if err != nil || !ok {
+		return nil
+	}
+	f := r.OpenUnlinked(name)
+	if f == nil {
+		return nil
+	}
+	st, err := f.Stat()
+	if err != nil || checkRegular(st) != nil {
+		f.Close()
+		return nil
+	}
+	return &object{f, st, describe(st), key}
+}
+
 // open opens the file at key and returns its status.
 func (s *files) open(ctx context.Context, key store.Key) (vfs.File, vfs.Stat, error) {
 	if err := ctx.Err(); err != nil {

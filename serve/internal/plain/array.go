@@ -98,7 +98,7 @@ func (v *View) newArray(ctx context.Context, path string, source *zarr.Array) (*
 func (a *array) coarsen(ctx context.Context, s *snapshot.Array) (*level, error) {
 	names := axes(s)
 	if a.path == "" { // it is the whole node
-		if err := a.view.settings.unmatched(setOf(names)); err != nil {
+		if err := a.view.settings.unmatched(setOf(names), map[int]bool{len(names): true}); err != nil {
 			return nil, err
 		}
 	}

@@ -4,6 +4,7 @@ package plain_test
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -269,5 +270,50 @@ func TestOtherCodecs(t *testing.T) {
 	wants(t, v, fixture.Numbers(1, 4))
 	if after := fixture.Must(v.Version(t.Context(), store.MustKey("c/0"))); after == before {
 		t.Error("the chunk has the version that it had")
+	}
+}
+
+// TestRead reads boxes of stored elements, also of an array that is changed before the
+// read or within it.
+func TestRead(t *testing.T) {
+	s := memstore.New()
+	a := created(t, s, 8, zarr.Spec{Chunks: grid.Chunks(4), Codecs: []metadata.Extension{codec.Bytes("little"), codec.Zstd(1)}})
+	h := &hooked{Store: s}
+	read := func(v *plain.View, of *zarr.Array, start, stop int64) ([]int32, bool) {
+		data := make([]byte, 4*(stop-start))
+		ok, err := v.Read(t.Context(), "", of, grid.Box{{Start: start, Stop: stop}}, data)
+		if err != nil {
+			t.Error(err)
+		}
+		got := make([]int32, stop-start)
+		_, err = binary.Decode(data, binary.NativeEndian, got)
+		return got, ok && err == nil
+	}
+	v := viewOf(t, h, "regular")
+	if got, ok := read(v, a, 2, 7); !ok || !slices.Equal(got, []int32{3, 4, 5, 6, 7}) {
+		t.Error(got, ok)
+	}
+	var once sync.Once
+	h.after = func(key string) {
+		if strings.HasPrefix(key, "c/") {
+			once.Do(func() {
+				if err := zarr.Write(t.Context(), a, nil, fixture.Numbers(11, 8)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	// Another view has kept nothing.
+	for _, v := range []*plain.View{viewOf(t, h, "regular"), v} {
+		if got, ok := read(v, a, 2, 7); !ok || !slices.Equal(got, []int32{13, 14, 15, 16, 17}) {
+			t.Error(got, ok)
+		}
+	}
+	old := fixture.Must(zarr.At(h, "").OpenArray(t.Context(), nil))
+	if _, err := rechunk.Do(t.Context(), a, rechunk.Removal{Axis: 0, Range: grid.Interval{Stop: 4}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := read(viewOf(t, h, "regular"), old, 1, 3); ok {
+		t.Error("read by the indices of another state:", got)
 	}
 }

@@ -92,14 +92,27 @@ func (s Settings) block(names []string) []int64 {
 	return block
 }
 
-// unmatched returns an error if a dimension to be coarsened is not among names.
-func (s Settings) unmatched(names map[string]bool) error {
+// unmatched returns an error if a dimension to be coarsened is not among names, or if no
+// array has as many axes as the chunk shape. ranks are the numbers of axes of the arrays.
+func (s Settings) unmatched(names map[string]bool, ranks map[int]bool) error {
+	if s.Chunks != nil && len(ranks) > 0 && !ranks[len(s.Chunks)] {
+		return refuse(fault.ErrInvalidArgument, "chunks= has %s, and no array has: their numbers of axes are %s", quantity.Count(len(s.Chunks), "axes"), listed(ranks))
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.Coarsen)) {
 		if !names[name] {
 			return refuse(fault.ErrInvalidArgument, "no array has the dimension %q of coarsen=: the dimensions are %s", name, strings.Join(slices.Sorted(maps.Keys(names)), ", "))
 		}
 	}
 	return nil
+}
+
+// listed returns numbers in order, such as "1, 2 and 3".
+func listed(numbers map[int]bool) string {
+	var text []string
+	for _, n := range slices.Sorted(maps.Keys(numbers)) {
+		text = append(text, strconv.Itoa(n))
+	}
+	return quantity.List(text...)
 }
 
 // setOf returns names as a set.

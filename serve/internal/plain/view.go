@@ -41,9 +41,11 @@ import (
 	"sync/atomic"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -155,6 +157,31 @@ func (v *View) Open(ctx context.Context, key store.Key) (store.Object, error) {
 		version = store.MakeVersion(r.tag.version)
 	}
 	return &object{data: data, info: store.Info{Size: int64(len(data)), Version: version}, answers: v.cache.answers, held: held}, nil
+}
+
+// Read reads a box of an array at a path as it is stored, and keeps the decoded chunks.
+// ok is false if the view cannot: it shows another state than that of the array of, or
+// has no such array.
+func (v *View) Read(ctx context.Context, path string, of *zarr.Array, box grid.Box, data []byte) (ok bool, err error) {
+	a, err := v.array(ctx, path)
+	if err != nil {
+		return false, ctx.Err()
+	}
+	is := of.Core().State()
+	for range mostTries {
+		f, err := a.current(ctx, true)
+		if err != nil || is.Version.IsZero() || f.state.Version != is.Version || f.kind.of.Variable() {
+			break
+		}
+		r := &request{array: a, f: f, region: box}
+		if r.stamps, err = r.versions(ctx, false); err == nil {
+			err = r.read(ctx, strided.Contiguous(data, box.Shape(), f.kind.of.Size()))
+		}
+		if changed := r.verify(ctx); changed == nil {
+			return true, err
+		}
+	}
+	return false, ctx.Err()
 }
 
 // made returns a chunk, which is made again if its source changes meanwhile.
@@ -411,7 +438,7 @@ func (v *View) translated(g *zarr.Group) (*metadata.Group, error) {
 // returns nil if there are too many. Nodes that cannot be shown have none, but a reason.
 func (v *View) records(ctx context.Context, path string, g *zarr.Group) (nodes map[string][]byte, refused map[string]string, err error) {
 	nodes, refused = map[string][]byte{}, map[string]string{}
-	names := map[string]bool{}
+	names, ranks := map[string]bool{}, map[int]bool{}
 	for m, err := range g.Members(ctx, true) {
 		switch {
 		case ctx.Err() != nil:
@@ -427,6 +454,7 @@ func (v *View) records(ctx context.Context, path string, g *zarr.Group) (nodes m
 		}
 		if a, ok := m.Node.(*zarr.Array); ok {
 			maps.Copy(names, setOf(axes(a.Core().State())))
+			ranks[a.Rank()] = true
 		}
 		var doc []byte
 		if err = m.Err; err == nil {
@@ -446,7 +474,7 @@ func (v *View) records(ctx context.Context, path string, g *zarr.Group) (nodes m
 		}
 	}
 	if path == "" {
-		err = v.settings.unmatched(names)
+		err = v.settings.unmatched(names, ranks)
 	}
 	return nodes, refused, err
 }
