@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -181,6 +182,28 @@ func TestForeignUnsupported(t *testing.T) {
 			if err := os.RemoveAll(made); err != nil {
 				t.Fatal(err)
 			}
+		}
+	}
+}
+
+// TestFileURLs reads a node by its path and by a file:// URL, alike.
+func TestFileURLs(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "g.zarr")
+	must(t, "", "create", dir, "--group")
+	must(t, "", "create", filepath.Join(dir, "a"), "--shape", "6", "--dtype", "int8", "--chunks", "4")
+	must(t, "[1,2,3,4,5,6]", "write", filepath.Join(dir, "a"), "--format", "json")
+	url := "file://" + filepath.ToSlash(dir)
+	for _, args := range [][]string{
+		{"info", "/a"}, {"info", ""}, {"tree", ""}, {"ls", ""}, {"cat", "/a"}, {"check", ""}, {"grid", "/a"}, {"attrs", ""}, {"export", "/a"}, {"diff", "/a"}, {"equal", "/a"},
+	} {
+		command, at, more := args[0], args[1], args[2:]
+		if command == "diff" || command == "equal" {
+			more = []string{filepath.Join(dir, "a")}
+		}
+		want, _, status := execute(t, "", append([]string{command, dir + at}, more...)...)
+		got, errs, same := execute(t, "", append([]string{command, url + at}, more...)...)
+		if got = strings.ReplaceAll(got, url, filepath.ToSlash(dir)); got != want || same != status {
+			t.Errorf("%s: status %d, want %d: %s, %s, want %s", command, same, status, got, errs, want)
 		}
 	}
 }

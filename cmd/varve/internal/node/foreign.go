@@ -27,7 +27,8 @@ import (
 // for month.nc/t2m, or "". At a URL the name alone counts.
 func ForeignFile(location string) string {
 	if scheme, rest, isURL := strings.Cut(location, "://"); isURL {
-		for at := path.Clean(rest); strings.Contains(at, "/"); at = path.Dir(at) { // what has no slash is the host
+		// What has no slash is the host; file:// has none.
+		for at := path.Clean(rest); strings.Contains(at, "/") && at != "/"; at = path.Dir(at) {
 			if virtual.IsForeign(at) {
 				return scheme + "://" + at
 			}
