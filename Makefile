@@ -8,7 +8,7 @@ COMMIT = $(shell git describe --always --dirty=-modified --abbrev=12 --exclude '
 VERSION = $(shell git describe --tags --match 'v[0-9]*' --dirty=-modified --abbrev=12 2>/dev/null)
 
 # Modules that have Go code. `go list` of one module leaves out those in folders below it.
-MODULES = . codec/extra virtual/parquet store/s3 store/gcs store/azure cmd/varve interop bench observe/otel examples
+MODULES = . codec/extra virtual/parquet icechunk store/s3 store/gcs store/azure cmd/varve interop bench observe/otel examples
 
 .PHONY: help demo build beam test check unit race fuzz interop benchmarks bench bench-full bench-growth bench-options bench-rechunk bench-cloud bench-mirror bench-virtual bench-serving bench-zarr-python cross processors mutants soak wheel release-test release-snapshot release-packages clean
 

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	varve.dev/zarr v0.0.0
 	varve.dev/zarr/codec/extra v0.0.0
+	varve.dev/zarr/icechunk v0.0.0
 	varve.dev/zarr/store/s3 v0.0.0
 	varve.dev/zarr/virtual/parquet v0.0.0
 )
@@ -29,6 +30,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/sts v1.52.0 // indirect
 	github.com/aws/smithy-go v1.28.9 // indirect
 	github.com/dsnet/compress v0.0.2-0.20230904184137-39efe44ab707 // indirect
+	github.com/google/flatbuffers v25.12.19+incompatible // indirect
 	github.com/johannesboyne/gofakes3 v1.2.0 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/parquet-go/bitpack v1.0.0 // indirect
@@ -37,9 +39,11 @@ require (
 	github.com/ryszard/goskiplist v0.0.0-20150312221310-2dfbae5fcf46 // indirect
 	github.com/ulikunitz/xz v0.5.17 // indirect
 	go.shabbyrobe.org/gocovmerge v0.0.0-20230507111327-fa4f82cfbf4d // indirect
+	go.uber.org/goleak v1.3.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/tools v0.8.0 // indirect
+	pgregory.net/rapid v1.3.0 // indirect
 )
 
 replace varve.dev/zarr => ../
@@ -49,3 +53,5 @@ replace varve.dev/zarr/codec/extra => ../codec/extra
 replace varve.dev/zarr/store/s3 => ../store/s3
 
 replace varve.dev/zarr/virtual/parquet => ../virtual/parquet
+
+replace varve.dev/zarr/icechunk => ../icechunk

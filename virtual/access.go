@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 
 	"varve.dev/zarr/internal/remedy"
@@ -94,6 +95,54 @@ func (s *sites) find(location string) (target, error) {
 	}
 	return p.target(s.open)
 }
+
+// Places are where references of other formats lead, such as those of Icechunk: only to
+// what [WithAllowed] names, also for references into their own folder. Its methods are
+// safe for concurrent use.
+type Places struct{ s *sites }
+
+// NewPlaces returns the places of references that are stored at a location. The context
+// has what is allowed and the options of stores, and its values are kept.
+func NewPlaces(ctx context.Context, location string) (*Places, error) {
+	at, err := placeOf(location)
+	if err != nil {
+		return nil, err
+	}
+	above, name := at.split()
+	s, err := newSites(ctx, nil, store.Path{}, above.String(), name)
+	return &Places{s}, err
+}
+
+// Object returns the store and the key of the object at an absolute URL. If the reader
+// has not allowed it, the error wraps [ErrNotAllowed].
+func (p *Places) Object(location string) (store.Store, store.Key, error) {
+	if to, ok := p.s.known.get(location); ok {
+		return to.store, to.key, nil
+	}
+	to, err := p.find(location)
+	if err != nil {
+		return nil, store.Key{}, &SourceError{nameOf(location), err}
+	}
+	p.s.known.keep(location, to)
+	return to.store, to.key, nil
+}
+
+func (p *Places) find(location string) (target, error) {
+	if !strings.Contains(location, "://") {
+		return target{}, fmt.Errorf("%w: a location that is not a URL", ErrNotAllowed)
+	}
+	at, err := placeOf(location)
+	if err == nil {
+		at, err = p.s.check(at)
+	}
+	if err != nil {
+		return target{}, err
+	}
+	return at.target(p.s.open)
+}
+
+// Close closes the stores that were opened.
+func (p *Places) Close() error { return p.s.closeOpened() }
 
 // target is where a source is.
 type target struct {

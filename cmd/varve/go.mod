@@ -12,6 +12,7 @@ require (
 	pgregory.net/rapid v1.3.0
 	varve.dev/zarr v0.0.0
 	varve.dev/zarr/codec/extra v0.0.0
+	varve.dev/zarr/icechunk v0.0.0
 	varve.dev/zarr/store/azure v0.0.0
 	varve.dev/zarr/store/gcs v0.0.0
 	varve.dev/zarr/store/s3 v0.0.0
@@ -77,3 +78,5 @@ replace varve.dev/zarr/codec/extra => ../../codec/extra
 replace varve.dev/zarr/store/s3 => ../../store/s3
 
 replace varve.dev/zarr/virtual/parquet => ../../virtual/parquet
+
+replace varve.dev/zarr/icechunk => ../../icechunk

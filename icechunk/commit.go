@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package icechunk
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/icechunk/internal/format"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+)
+
+// program is the name of the writer in objects.
+const program = "varve"
+
+// ErrNothing means that a session has no changes to commit.
+var ErrNothing = errors.New("the session has no changes")
+
+// Commit publishes the changes of the session as a new snapshot of its branch, and ends
+// the session. If somebody else has committed to the branch since the session began, the
+// error wraps [store.ErrConflict] and names that commit; nothing is published.
+//
+// Manifests, the transaction log and the snapshot are stored first. Then one conditional
+// write of the object repo publishes them, as the specification describes.
+func (s *Session) Commit(ctx context.Context, message string) (ID, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return ID{}, ErrEnded
+	}
+	c := &commit{Session: s, snapshot: &format.Snapshot{ID: newID(), Message: message, Metadata: s.base.content.Metadata[:0:0], Extra: s.base.content.Extra}}
+	c.log.ID = c.snapshot.ID
+	// The time has to be later than that of the snapshot before, whatever the clock says.
+	c.snapshot.Time = later(time.Now(), s.base.content.Time)
+	if err := c.gather(ctx); err != nil {
+		return ID{}, err
+	}
+	if c.isEmpty() {
+		return ID{}, ErrNothing
+	}
+	if err := c.store(ctx); err != nil {
+		return ID{}, err
+	}
+	if err := c.publish(ctx); err != nil {
+		return ID{}, err
+	}
+	s.ended = true
+	return c.snapshot.ID, nil
+}
+
+// later returns a time, or the first one after another if it is not later.
+func later(t, after time.Time) time.Time {
+	t = t.UTC().Truncate(time.Microsecond)
+	if !t.After(after) {
+		t = after.Add(time.Microsecond)
+	}
+	return t
+}
+
+// commit is what a session publishes.
+type commit struct {
+	*Session
+	snapshot *format.Snapshot
+	log      format.TransactionLog
+	objects  []object // to be stored, the manifests first
+}
+
+// object is one that is stored before the publication.
+type object struct {
+	name string
+	data []byte
+}
+
+// isEmpty reports whether the log has no changes.
+func (c *commit) isEmpty() bool {
+	return len(c.log.NewGroups)+len(c.log.NewArrays)+len(c.log.DeletedGroups)+len(c.log.DeletedArrays)+len(c.log.UpdatedArrays)+len(c.log.UpdatedGroups)+len(c.log.Chunks) == 0
+}
+
+// gather makes the nodes and manifests of the snapshot.
+func (c *commit) gather(ctx context.Context) error {
+	paths := map[string]bool{}
+	for _, n := range c.base.content.Nodes {
+		paths[n.Path] = true
+	}
+	for path := range c.nodes {
+		paths[path] = true
+	}
+	files := map[ID]format.ManifestFile{}
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		if err := c.gatherNode(ctx, path, files); err != nil {
+			return fmt.Errorf("%s: %w", strings.TrimPrefix(path, "/"), err)
+		}
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(files), func(a, b ID) int { return bytes.Compare(a[:], b[:]) }) {
+		c.snapshot.Files = append(c.snapshot.Files, files[id])
+	}
+	c.log.Sort()
+	return nil
+}
+
+// gatherNode adds the node at a path, if there is one, and what has become of the one
+// that was there.
+func (c *commit) gatherNode(ctx context.Context, path string, files map[ID]format.ManifestFile) error {
+	var was *format.Node
+	if i, ok := c.base.content.FindNode(path); ok {
+		was = &c.base.content.Nodes[i]
+	}
+	is := c.node(path)
+	if was != nil && (is == nil || is.id != was.ID) {
+		if was.IsArray {
+			c.log.DeletedArrays = append(c.log.DeletedArrays, was.ID)
+		} else {
+			c.log.DeletedGroups = append(c.log.DeletedGroups, was.ID)
+		}
+		was = nil
+	}
+	if is == nil {
+		return nil
+	}
+	if was != nil && c.nodes[path] == nil && len(c.chunks[is.id]) == 0 {
+		// Nothing has changed, also in a document that this program does not understand.
+		c.snapshot.Nodes = append(c.snapshot.Nodes, *was)
+		return c.keepFiles(was.Manifests, files)
+	}
+	n := format.Node{ID: is.id, Path: path, Document: is.document}
+	if was != nil {
+		n.Extra = was.Extra
+	}
+	if is.shape != nil {
+		if err := c.gatherArray(ctx, &n, is, was, files); err != nil {
+			return err
+		}
+	}
+	c.note(&n, was)
+	c.snapshot.Nodes = append(c.snapshot.Nodes, n)
+	return nil
+}
+
+// note adds a node to the log that is new or has another document.
+func (c *commit) note(n, was *format.Node) {
+	list := &c.log.UpdatedGroups
+	switch {
+	case was == nil && n.IsArray:
+		list = &c.log.NewArrays
+	case was == nil:
+		list = &c.log.NewGroups
+	case bytes.Equal(n.Document, was.Document):
+		return
+	case n.IsArray:
+		list = &c.log.UpdatedArrays
+	}
+	*list = append(*list, n.ID)
+}
+
+// keepFiles adds what the base says of manifests.
+func (c *commit) keepFiles(refs []format.ManifestRef, files map[ID]format.ManifestFile) error {
+	for _, m := range refs {
+		f, ok := c.base.content.FindFile(m.ID)
+		if !ok {
+			return fmt.Errorf("%w: the snapshot %v does not list the manifest %v", format.ErrDamaged, c.base.ID(), m.ID)
+		}
+		files[m.ID] = f
+	}
+	return nil
+}
+
+// gatherArray makes the manifests of an array. Its document gets the form that the
+// reference reads: keys such as c/0/1, and a list for every axis of a rectilinear grid.
+func (c *commit) gatherArray(ctx context.Context, n *format.Node, is *staged, was *format.Node, files map[ID]format.ManifestFile) error {
+	doc, lengths, err := portable(is.array)
+	if err != nil {
+		return err
+	}
+	if n.IsArray, n.Names = true, is.array.DimensionNames; doc != nil {
+		if n.Document, err = doc.Marshal(metadata.Limits{}); err != nil {
+			return err
+		}
+	}
+	for i, chunks := range lengths {
+		n.Shape = append(n.Shape, format.Dimension{Length: uint64(is.array.Shape[i]), Chunks: uint64(chunks)})
+	}
+	old := map[string]format.ChunkRef{}
+	if was != nil {
+		for ref, err := range c.base.references(ctx, was) {
+			if err != nil {
+				return err
+			}
+			ref.Index = slices.Clone(ref.Index)
+			old[chunkName(ref.Index)] = ref
+		}
+	}
+	refs, err := c.references(is, was, n, old)
+	if err != nil {
+		return err
+	}
+	changes := differing(old, refs)
+	if len(changes) == 0 && was != nil {
+		n.Manifests = was.Manifests
+		return c.keepFiles(was.Manifests, files)
+	}
+	if len(changes) > 0 {
+		c.log.Chunks = append(c.log.Chunks, format.ChunkChanges{Node: n.ID, Indices: changes})
+	}
+	if len(refs) == 0 {
+		return nil
+	}
+	return c.addManifest(n, refs, files)
+}
+
+// references returns the references of an array after the commit, by name.
+func (c *commit) references(is *staged, was, n *format.Node, old map[string]format.ChunkRef) (map[string]format.ChunkRef, error) {
+	refs := map[string]format.ChunkRef{}
+	add := func(index []uint32, ref format.ChunkRef) {
+		if !beyond(n, index) {
+			ref.Index = index
+			refs[chunkName(index)] = ref
+		}
+	}
+	if was, keys := c.baseOf(n.Path, is.id); was != nil && keys == is.keys {
+		for _, ref := range old {
+			add(ref.Index, ref)
+		}
+	}
+	for name, ref := range c.chunks[is.id] {
+		// Chunks by other encodings are those of a former grid.
+		index, ok := indexOf(is.keys, name, len(n.Shape))
+		switch {
+		case !ok:
+		case ref == nil:
+			delete(refs, chunkName(index))
+		default:
+			add(index, *ref)
+		}
+	}
+	return refs, nil
+}
+
+// differing returns the indices whose chunks differ.
+func differing(old, refs map[string]format.ChunkRef) (indices [][]uint32) {
+	for name, ref := range old {
+		if now, ok := refs[name]; !ok || infoOf(now).Version != infoOf(ref).Version {
+			indices = append(indices, ref.Index)
+		}
+	}
+	for name, ref := range refs {
+		if _, ok := old[name]; !ok {
+			indices = append(indices, ref.Index)
+		}
+	}
+	return indices
+}
+
+// addManifest makes one manifest of all references of an array.
+func (c *commit) addManifest(n *format.Node, refs map[string]format.ChunkRef, files map[ID]format.ManifestFile) error {
+	list := slices.SortedFunc(maps.Values(refs), func(a, b format.ChunkRef) int { return format.CompareIndices(a.Index, b.Index) })
+	m := format.ManifestRef{ID: newID()}
+	for i := range n.Shape {
+		e := format.Extent{From: list[0].Index[i]}
+		for _, ref := range list {
+			e.From, e.To = min(e.From, ref.Index[i]), max(e.To, ref.Index[i]+1)
+		}
+		m.Extents = append(m.Extents, e)
+	}
+	data, err := format.Seal(program, format.KindManifest, format.EncodeManifest(m.ID, []format.ArrayRefs{{Node: n.ID, Refs: list}}))
+	if err != nil {
+		return err
+	}
+	n.Manifests = []format.ManifestRef{m}
+	files[m.ID] = format.ManifestFile{ID: m.ID, Size: uint64(len(data)), References: uint32(len(list))}
+	c.objects = append(c.objects, object{"manifests/" + m.ID.String(), data})
+	return nil
+}
+
+// rectilinear is the name of the grid with a list of edges for each axis.
+const rectilinear = "rectilinear"
+
+// compact returns JSON without spaces.
+func compact(text []byte) []byte {
+	var b bytes.Buffer
+	if json.Compact(&b, text) != nil {
+		return text
+	}
+	return b.Bytes()
+}
+
+// portable returns the document of an array as the reference reads it, nil if it is so
+// already, and the number of chunks along each axis, with those beyond its end.
+func portable(a *metadata.Array) (*metadata.Array, []int64, error) {
+	g, err := grid.Parse(a.Shape, a.ChunkGrid.Name, a.ChunkGrid.Configuration, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	keys, err := metadata.ParseKeyEncoding(a.ChunkKeyEncoding)
+	if err != nil {
+		return nil, nil, err
+	}
+	var out *metadata.Array
+	if keys != metadata.DefaultSlash {
+		out = a.WithKeyEncoding(metadata.DefaultSlash)
+	}
+	if listed := g.AppendListed(nil); g.Name() == rectilinear && !bytes.Equal(compact(listed), compact(a.ChunkGrid.Configuration)) {
+		if out == nil {
+			out = a
+		}
+		out = out.Resized(a.Shape, metadata.Extension{Name: rectilinear, Configuration: listed})
+	}
+	lengths := make([]int64, g.Rank())
+	for i := range lengths {
+		axis := g.Axis(i)
+		if u, err := axis.Unlocked(); err == nil && g.Name() == rectilinear {
+			axis = u
+		}
+		lengths[i] = axis.Cells()
+	}
+	return out, lengths, nil
+}
+
+// store stores all objects that the publication names.
+func (c *commit) store(ctx context.Context) error {
+	for _, o := range []struct {
+		name string
+		kind format.Kind
+		body []byte
+	}{
+		{"transactions/" + c.snapshot.ID.String(), format.KindTransactionLog, c.log.Encode()},
+		{snapshotName(c.snapshot.ID), format.KindSnapshot, c.snapshot.Encode()},
+	} {
+		data, err := format.Seal(program, o.kind, o.body)
+		if err != nil {
+			return err
+		}
+		c.objects = append(c.objects, object{o.name, data})
+	}
+	for _, o := range c.objects {
+		if err := c.repository.put(ctx, o.name, o.data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put stores an object under a name that nothing has.
+func (r *Repository) put(ctx context.Context, name string, data []byte) error {
+	_, err := store.Write(ctx, r.store, store.Put(r.root.MustKey(name), data), store.Sync)
+	return err
+}
+
+// publish adds the snapshot to the repository.
+func (c *commit) publish(ctx context.Context) error {
+	return c.repository.update(ctx, func(repo *format.Repository) (format.Update, error) {
+		at, ok := format.Find(repo.Branches, c.branch)
+		if !ok {
+			return format.Update{}, fmt.Errorf("%w: the branch %q was deleted since the session began", store.ErrConflict, c.branch)
+		}
+		tip := repo.Snapshots[repo.Branches[at].Snapshot]
+		if tip.ID == c.snapshot.ID {
+			return format.Update{}, errPublished
+		}
+		if tip.ID != c.base.ID() {
+			return format.Update{}, fmt.Errorf("%w: the session began at %v, and the branch %q is at %v now, of %s: %q", store.ErrConflict, c.base.ID(), c.branch, tip.ID, tip.Time.Format(time.RFC3339), tip.Message)
+		}
+		i := repo.Insert(format.SnapshotInfo{ID: c.snapshot.ID, Time: c.snapshot.Time, Message: c.snapshot.Message}, tip.ID)
+		repo.Branches[at].Snapshot = i
+		return format.Update{Kind: format.Committed, Name: c.branch, New: c.snapshot.ID}, nil
+	})
+}
+
+// errPublished means that the repository has what an update would add.
+var errPublished = errors.New("published before")
+
+// mostUpdates is how many updates the object repo has at most. Those before are in the
+// object that it replaced.
+const mostUpdates = 1000
+
+// tries is how often an update begins anew because of another one.
+const tries = 100
+
+// update changes the object repo by a conditional write. change is called with what the
+// repository is, again if it has changed meanwhile.
+func (r *Repository) update(ctx context.Context, change func(*format.Repository) (format.Update, error)) error {
+	lost := error(nil) // of a write whose outcome is not known
+	for try := range tries {
+		if err := pause(ctx, try); err != nil {
+			return err
+		}
+		data, info, err := r.store.Get(ctx, r.root.MustKey(repositoryKey), store.Request{Limit: r.limit}, nil)
+		if err != nil {
+			return errors.Join(err, lost)
+		}
+		repo, err := r.parseRepository(data)
+		if err != nil {
+			return err
+		}
+		if repo.Status.Availability != format.Online {
+			return fmt.Errorf("the repository is %v: %s", repo.Status.Availability, repo.Status.Reason)
+		}
+		u, err := change(repo)
+		if errors.Is(err, errPublished) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		now := time.Now()
+		backup := backupName(now)
+		u.Time = now
+		if len(repo.Updates) > 0 {
+			u.Time = later(now, repo.Updates[0].Time)
+			repo.Updates[0].Backup = backup
+		}
+		if len(repo.Updates) >= mostUpdates {
+			repo.Updates, repo.Before = nil, backup
+		}
+		repo.Updates = append([]format.Update{u}, repo.Updates...)
+		fresh, err := format.Seal(program, format.KindRepository, repo.Encode())
+		if err != nil {
+			return err
+		}
+		if err := r.put(ctx, "overwritten/"+backup, data); err != nil {
+			return err
+		}
+		_, err = store.Write(ctx, r.store, store.PutIf(r.root.MustKey(repositoryKey), fresh, store.IfVersion(info.Version)), store.Sync)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, store.ErrUnsupported), errors.Is(err, store.ErrRefused), ctx.Err() != nil:
+			return err
+		case !errors.Is(err, store.ErrConflict):
+			// The write may have been made: the next look tells.
+			lost = err
+		}
+	}
+	return errors.Join(fmt.Errorf("%w: %d attempts to change the repository met those of others; repeat the commit", store.ErrConflict, tries), lost)
+}
+
+// pause waits before an attempt, except before the first ones.
+func pause(ctx context.Context, try int) error {
+	const immediate, longest = 5, 2 * time.Second
+	if try < immediate {
+		return ctx.Err()
+	}
+	wait := min(longest, 10*time.Millisecond<<min(try-immediate, 10))
+	t := time.NewTimer(wait/2 + time.Duration(newID()[0])*wait/512)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// parseRepository parses the object repo.
+func (r *Repository) parseRepository(data []byte) (*format.Repository, error) {
+	_, body, err := format.Open(data, format.KindRepository, r.limit)
+	if err == nil {
+		var repo *format.Repository
+		if repo, err = format.ParseRepository(body); err == nil {
+			return repo, nil
+		}
+	}
+	return nil, r.fail(repositoryKey, err)
+}
+
+// endOfTime is the time, in milliseconds since 1970, from which names of backups count
+// back: the start of the year 3000.
+const endOfTime = 32503680000000
+
+// backupName returns the name of a backup of the object repo, below overwritten/.
+func backupName(now time.Time) string {
+	return fmt.Sprintf("repo.%d.%v", endOfTime-now.UnixMilli(), newID())
+}
+
+// Create makes an empty repository, with the branch main. If there is one, the error
+// wraps [store.ErrConflict].
+func Create(ctx context.Context, s store.Store, root store.Path, opt *Options) (*Repository, error) {
+	r := &Repository{store: s, root: root, limit: 1 << 30}
+	if _, err := Open(ctx, s, root, opt); err == nil {
+		return nil, fmt.Errorf("%w: there is a repository", store.ErrConflict)
+	}
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	snapshot := &format.Snapshot{ID: format.InitialSnapshot, Time: now, Message: "Repository initialized"}
+	log := &format.TransactionLog{ID: format.InitialSnapshot}
+	repo := &format.Repository{
+		Branches:  []format.Reference{{Name: mainBranch}},
+		Snapshots: []format.SnapshotInfo{{ID: format.InitialSnapshot, Parent: -1, Time: now, Message: snapshot.Message}},
+		Status:    format.Status{Since: now},
+		Updates:   []format.Update{{Kind: format.RepositoryInitialized, Time: now}},
+	}
+	for _, o := range []struct {
+		name string
+		kind format.Kind
+		body []byte
+	}{{snapshotName(snapshot.ID), format.KindSnapshot, snapshot.Encode()}, {"transactions/" + log.ID.String(), format.KindTransactionLog, log.Encode()}} {
+		data, err := format.Seal(program, o.kind, o.body)
+		if err == nil {
+			err = r.put(ctx, o.name, data)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	data, err := format.Seal(program, format.KindRepository, repo.Encode())
+	if err != nil {
+		return nil, err
+	}
+	if _, err := store.Write(ctx, s, store.PutIf(root.MustKey(repositoryKey), data, store.IfAbsent()), store.Sync); err != nil {
+		return nil, err
+	}
+	return Open(ctx, s, root, opt)
+}

@@ -1,0 +1,496 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package format
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	flatbuffers "github.com/google/flatbuffers/go"
+	"github.com/klauspost/compress/zstd"
+)
+
+// version is that of the objects that are written.
+const version = 2
+
+// level is the level of Zstandard for objects: that of the reference.
+var encoder = sync.OnceValues(func() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
+})
+
+// Seal returns an object with an envelope around a body. program names the writer, in at
+// most 24 bytes.
+func Seal(program string, kind Kind, body []byte) ([]byte, error) {
+	e, err := encoder()
+	if err != nil {
+		return nil, err
+	}
+	out := append(make([]byte, 0, envelopeLength+len(body)/2), magic...)
+	out = append(out, program[:min(len(program), programLength)]...)
+	out = append(out, strings.Repeat(" ", max(0, programLength-len(program)))...)
+	out = append(out, version, byte(kind), 1)
+	return e.EncodeAll(body, out), nil
+}
+
+// builder builds a FlatBuffer.
+type builder struct{ *flatbuffers.Builder }
+
+func newBuilder(size int) builder { return builder{flatbuffers.NewBuilder(max(size, 1024))} }
+
+// finish returns the buffer whose root is a table.
+func (b builder) finish(root flatbuffers.UOffsetT) []byte {
+	b.FinishWithFileIdentifier(root, []byte(identifier))
+	return b.FinishedBytes()
+}
+
+// structure writes the bytes of a structure, as a field of the table that is begun.
+func (b builder) structure(slot int, raw []byte) {
+	b.Prep(1, len(raw))
+	for _, c := range slices.Backward(raw) {
+		b.PlaceByte(c)
+	}
+	b.PrependStructSlot(slot, b.Offset(), 0)
+}
+
+// bytes writes a list of bytes. It returns 0 for nil.
+func (b builder) bytes(raw []byte) flatbuffers.UOffsetT {
+	if raw == nil {
+		return 0
+	}
+	return b.CreateByteVector(raw)
+}
+
+// text writes a text. It returns 0 for none.
+func (b builder) text(s string) flatbuffers.UOffsetT {
+	if s == "" {
+		return 0
+	}
+	return b.CreateString(s)
+}
+
+// list writes a list of n elements of some bytes, each of which place writes.
+func (b builder) list(size, n, align int, place func(i int)) flatbuffers.UOffsetT {
+	b.StartVector(size, n, align)
+	for i := n - 1; i >= 0; i-- {
+		place(i)
+	}
+	return b.EndVector(n)
+}
+
+// tables writes a list of tables.
+func (b builder) tables(list []flatbuffers.UOffsetT) flatbuffers.UOffsetT {
+	return b.list(4, len(list), 4, func(i int) { b.PrependUOffsetT(list[i]) })
+}
+
+// raw writes a list of structures of bytes.
+func (b builder) raw(size, n int, of func(i int) []byte) flatbuffers.UOffsetT {
+	return b.list(size, n, 1, func(i int) {
+		for _, c := range slices.Backward(of(i)) {
+			b.PrependByte(c)
+		}
+	})
+}
+
+// offset sets a field that leads elsewhere, unless it leads nowhere.
+func (b builder) offset(slot int, to flatbuffers.UOffsetT) {
+	if to != 0 {
+		b.PrependUOffsetTSlot(slot, to, 0)
+	}
+}
+
+// each writes the table of each element of a list.
+func each[T any](b builder, list []T, write func(T) flatbuffers.UOffsetT) flatbuffers.UOffsetT {
+	tables := make([]flatbuffers.UOffsetT, len(list))
+	for i, x := range list {
+		tables[i] = write(x)
+	}
+	return b.tables(tables)
+}
+
+func micros(t time.Time) uint64 { return uint64(t.UnixMicro()) }
+
+func (b builder) items(list []Item) flatbuffers.UOffsetT {
+	return each(b, list, func(i Item) flatbuffers.UOffsetT {
+		name, value := b.CreateString(i.Name), b.CreateByteVector(i.Value)
+		b.StartObject(2)
+		b.offset(0, name)
+		b.offset(1, value)
+		return b.EndObject()
+	})
+}
+
+func (b builder) ids(list []ObjectID) flatbuffers.UOffsetT {
+	return b.raw(len(ObjectID{}), len(list), func(i int) []byte { return list[i][:] })
+}
+
+// Encode returns the body of the object.
+func (r *Repository) Encode() []byte {
+	b := newBuilder(256 * (len(r.Snapshots) + len(r.Updates)))
+	references := func(list []Reference) flatbuffers.UOffsetT {
+		return each(b, list, func(ref Reference) flatbuffers.UOffsetT {
+			name := b.CreateString(ref.Name)
+			b.StartObject(2)
+			b.offset(0, name)
+			b.PrependUint32Slot(1, uint32(ref.Snapshot), 0)
+			return b.EndObject()
+		})
+	}
+	tags, branches := references(r.Tags), references(r.Branches)
+	deleted := each(b, r.DeletedTags, func(name string) flatbuffers.UOffsetT { return b.CreateString(name) })
+	snapshots := each(b, r.Snapshots, b.info)
+	status := b.status(r.Status)
+	metadata := flatbuffers.UOffsetT(0)
+	if r.Metadata != nil {
+		metadata = b.items(r.Metadata)
+	}
+	updates := each(b, r.Updates, b.update)
+	before, config, extra := b.text(r.Before), b.bytes(r.Config), b.bytes(r.Extra)
+	numbers := func(list []uint16) flatbuffers.UOffsetT {
+		if list == nil {
+			return 0
+		}
+		return b.list(2, len(list), 2, func(i int) { b.PrependUint16(list[i]) })
+	}
+	enabled, disabled := numbers(r.Enabled), numbers(r.Disabled)
+	b.StartObject(13)
+	b.PrependByteSlot(0, version, 0)
+	for slot, to := range []flatbuffers.UOffsetT{1: tags, 2: branches, 3: deleted, 4: snapshots, 5: status, 6: metadata, 7: updates, 8: before, 9: config, 10: enabled, 11: disabled, 12: extra} {
+		b.offset(slot, to)
+	}
+	return b.finish(b.EndObject())
+}
+
+func (b builder) info(s SnapshotInfo) flatbuffers.UOffsetT {
+	message := b.CreateString(s.Message)
+	metadata, pruned := flatbuffers.UOffsetT(0), flatbuffers.UOffsetT(0)
+	if s.Metadata != nil {
+		metadata = b.items(s.Metadata)
+	}
+	if s.Pruned != nil {
+		pruned = b.ids(s.Pruned)
+	}
+	b.StartObject(6)
+	b.structure(0, s.ID[:])
+	b.PrependInt32Slot(1, int32(s.Parent), 0)
+	b.PrependUint64Slot(2, micros(s.Time), 0)
+	b.offset(3, message)
+	b.offset(4, metadata)
+	b.offset(5, pruned)
+	return b.EndObject()
+}
+
+func (b builder) status(s Status) flatbuffers.UOffsetT {
+	reason := b.text(s.Reason)
+	b.StartObject(3)
+	b.PrependByteSlot(0, byte(s.Availability), 0)
+	b.PrependUint64Slot(1, micros(s.Since), 0)
+	b.offset(2, reason)
+	return b.EndObject()
+}
+
+func (b builder) update(u Update) flatbuffers.UOffsetT {
+	backup, is := b.text(u.Backup), b.updated(u)
+	b.StartObject(4)
+	b.PrependByteSlot(0, byte(u.Kind), 0)
+	b.offset(1, is)
+	b.PrependUint64Slot(2, micros(u.Time), 0)
+	b.offset(3, backup)
+	return b.EndObject()
+}
+
+// updated writes what is special in a kind of update.
+func (b builder) updated(u Update) flatbuffers.UOffsetT {
+	name, status := flatbuffers.UOffsetT(0), flatbuffers.UOffsetT(0)
+	if named[u.Kind] {
+		name = b.CreateString(u.Name)
+	}
+	if u.Kind == StatusChanged {
+		status = b.status(u.Status)
+	}
+	b.StartObject(3)
+	b.offset(0, name)
+	switch u.Kind {
+	case TagDeleted, BranchDeleted, BranchReset:
+		b.structure(1, u.Previous[:])
+	case Committed:
+		b.structure(1, u.New[:])
+	case Amended:
+		b.structure(1, u.Previous[:])
+		b.structure(2, u.New[:])
+	case DetachedSnapshot:
+		b.structure(0, u.New[:])
+	case RepositoryMigrated:
+		b.PrependByteSlot(0, u.From, 0)
+		b.PrependByteSlot(1, u.To, 0)
+	case FeatureChanged:
+		b.PrependUint16Slot(0, u.Feature.Number, 0)
+		b.PrependBoolSlot(1, u.Feature.On, false)
+		b.PrependBoolSlot(2, u.Feature.IsSet, false)
+	case StatusChanged:
+		b.offset(0, status)
+	}
+	return b.EndObject()
+}
+
+// Encode returns the body of the object.
+func (s *Snapshot) Encode() []byte {
+	b := newBuilder(512 * len(s.Nodes))
+	nodes := each(b, s.Nodes, b.node)
+	message, metadata, extra := b.CreateString(s.Message), b.items(s.Metadata), b.bytes(s.Extra)
+	old := b.list(fileLength, 0, 8, nil)
+	files := each(b, s.Files, func(f ManifestFile) flatbuffers.UOffsetT {
+		extra := b.bytes(f.Extra)
+		b.StartObject(4)
+		b.structure(0, f.ID[:])
+		b.PrependUint64Slot(1, f.Size, 0)
+		b.PrependUint32Slot(2, f.References, 0)
+		b.offset(3, extra)
+		return b.EndObject()
+	})
+	b.StartObject(9)
+	b.structure(0, s.ID[:])
+	b.offset(2, nodes)
+	b.PrependUint64Slot(3, micros(s.Time), 0)
+	for slot, to := range []flatbuffers.UOffsetT{4: message, 5: metadata, 6: old, 7: files, 8: extra} {
+		b.offset(slot, to)
+	}
+	return b.finish(b.EndObject())
+}
+
+func (b builder) node(n Node) flatbuffers.UOffsetT {
+	path, document, extra := b.CreateString(n.Path), b.CreateByteVector(n.Document), b.bytes(n.Extra)
+	kind, is := byte(groupNode), flatbuffers.UOffsetT(0)
+	if n.IsArray {
+		kind, is = arrayNode, b.array(n)
+	} else {
+		b.StartObject(0)
+		is = b.EndObject()
+	}
+	b.StartObject(6)
+	b.structure(0, n.ID[:])
+	b.offset(1, path)
+	b.offset(2, document)
+	b.PrependByteSlot(3, kind, 0)
+	b.offset(4, is)
+	b.offset(5, extra)
+	return b.EndObject()
+}
+
+func (b builder) array(n Node) flatbuffers.UOffsetT {
+	names := flatbuffers.UOffsetT(0)
+	if n.Names != nil {
+		names = each(b, n.Names, func(name *string) flatbuffers.UOffsetT {
+			text := flatbuffers.UOffsetT(0)
+			if name != nil {
+				text = b.CreateString(*name)
+			}
+			b.StartObject(1)
+			b.offset(0, text)
+			return b.EndObject()
+		})
+	}
+	manifests := each(b, n.Manifests, func(m ManifestRef) flatbuffers.UOffsetT {
+		extents := b.list(8, len(m.Extents), 4, func(i int) {
+			b.PrependUint32(m.Extents[i].To)
+			b.PrependUint32(m.Extents[i].From)
+		})
+		b.StartObject(2)
+		b.structure(0, m.ID[:])
+		b.offset(1, extents)
+		return b.EndObject()
+	})
+	shape := each(b, n.Shape, func(d Dimension) flatbuffers.UOffsetT {
+		b.StartObject(2)
+		b.PrependUint64Slot(0, d.Length, 0)
+		b.PrependUint32Slot(1, uint32(d.Chunks), 0)
+		return b.EndObject()
+	})
+	old := b.list(16, 0, 8, nil)
+	b.StartObject(4)
+	b.offset(0, old)
+	b.offset(1, names)
+	b.offset(2, manifests)
+	b.offset(3, shape)
+	return b.EndObject()
+}
+
+// ArrayRefs are the references of one array, ordered by their indices.
+type ArrayRefs struct {
+	Node NodeID
+	Refs []ChunkRef
+}
+
+// EncodeManifest returns the body of a manifest with the references of arrays, which are
+// ordered by their nodes. Locations are not compressed.
+func EncodeManifest(id ObjectID, arrays []ArrayRefs) []byte {
+	n := 0
+	for _, a := range arrays {
+		n += len(a.Refs)
+	}
+	b := newBuilder(64 * n)
+	list := each(b, arrays, func(a ArrayRefs) flatbuffers.UOffsetT {
+		refs := each(b, a.Refs, b.reference)
+		b.StartObject(3)
+		b.structure(0, a.Node[:])
+		b.offset(1, refs)
+		return b.EndObject()
+	})
+	b.StartObject(5)
+	b.structure(0, id[:])
+	b.offset(1, list)
+	// The default of the schema is 1, which would need a dictionary. It has to be written
+	// although it is 0.
+	b.PrependByte(0)
+	b.Slot(3)
+	return b.finish(b.EndObject())
+}
+
+func (b builder) reference(ref ChunkRef) flatbuffers.UOffsetT {
+	index := b.list(4, len(ref.Index), 4, func(i int) { b.PrependUint32(ref.Index[i]) })
+	data, location, etag, extra := flatbuffers.UOffsetT(0), flatbuffers.UOffsetT(0), b.text(ref.ETag), b.bytes(ref.Extra)
+	switch ref.Payload {
+	case Inline:
+		data = b.CreateByteVector(ref.Data)
+	case Virtual:
+		location = b.CreateString(ref.Location)
+	}
+	b.StartObject(10)
+	b.offset(refIndex, index)
+	b.offset(refInline, data)
+	b.PrependUint64Slot(refOffset, ref.Offset, 0)
+	b.PrependUint64Slot(refLength, ref.Length, 0)
+	if ref.Payload == Native {
+		b.structure(refChunk, ref.ID[:])
+	}
+	b.offset(refLocation, location)
+	b.offset(refETag, etag)
+	b.PrependUint32Slot(refModified, ref.Modified, 0)
+	b.offset(refExtra, extra)
+	return b.EndObject()
+}
+
+// CompareIndices compares two indices of the same length.
+func CompareIndices(x, y []uint32) int { return slices.Compare(x, y) }
+
+// TransactionLog is what a commit has changed, against the snapshot before it.
+type TransactionLog struct {
+	ID                           ObjectID // of the snapshot
+	NewGroups, NewArrays         []NodeID
+	DeletedGroups, DeletedArrays []NodeID
+	UpdatedArrays, UpdatedGroups []NodeID // that have another document
+	Chunks                       []ChunkChanges
+	Moves                        []Move
+}
+
+// ChunkChanges are the chunks of an array that were added, replaced or deleted, in order.
+type ChunkChanges struct {
+	Node    NodeID
+	Indices [][]uint32
+}
+
+// Move is a node that has another path.
+type Move struct {
+	From, To string
+	Node     NodeID
+	IsArray  bool
+}
+
+// nodes are the lists of a transaction log, from slot 1 on.
+func (l *TransactionLog) nodes() []*[]NodeID {
+	return []*[]NodeID{&l.NewGroups, &l.NewArrays, &l.DeletedGroups, &l.DeletedArrays, &l.UpdatedArrays, &l.UpdatedGroups}
+}
+
+// Sort orders the lists of the log.
+func (l *TransactionLog) Sort() {
+	for _, list := range l.nodes() {
+		slices.SortFunc(*list, func(a, b NodeID) int { return bytes.Compare(a[:], b[:]) })
+	}
+	slices.SortFunc(l.Chunks, func(a, b ChunkChanges) int { return bytes.Compare(a.Node[:], b.Node[:]) })
+	for _, c := range l.Chunks {
+		slices.SortFunc(c.Indices, CompareIndices)
+	}
+	slices.SortFunc(l.Moves, func(a, b Move) int {
+		return cmp.Or(slices.Compare(strings.Split(a.To, "/"), strings.Split(b.To, "/")), cmp.Compare(a.To, b.To))
+	})
+}
+
+// Encode returns the body of the object. Its lists are sorted.
+func (l *TransactionLog) Encode() []byte {
+	b := newBuilder(1 << 12)
+	var lists []flatbuffers.UOffsetT
+	for _, list := range l.nodes() {
+		lists = append(lists, b.raw(len(NodeID{}), len(*list), func(i int) []byte { return (*list)[i][:] }))
+	}
+	lists = append(lists, each(b, l.Chunks, func(c ChunkChanges) flatbuffers.UOffsetT {
+		chunks := each(b, c.Indices, func(index []uint32) flatbuffers.UOffsetT {
+			coordinates := b.list(4, len(index), 4, func(i int) { b.PrependUint32(index[i]) })
+			b.StartObject(1)
+			b.offset(0, coordinates)
+			return b.EndObject()
+		})
+		b.StartObject(2)
+		b.structure(0, c.Node[:])
+		b.offset(1, chunks)
+		return b.EndObject()
+	}))
+	if l.Moves != nil {
+		lists = append(lists, each(b, l.Moves, func(m Move) flatbuffers.UOffsetT {
+			from, to := b.CreateString(m.From), b.CreateString(m.To)
+			b.StartObject(4)
+			b.offset(0, from)
+			b.offset(1, to)
+			b.structure(2, m.Node[:])
+			b.PrependBoolSlot(3, m.IsArray, false)
+			return b.EndObject()
+		}))
+	}
+	b.StartObject(10)
+	b.structure(0, l.ID[:])
+	for i, to := range lists {
+		b.offset(i+1, to)
+	}
+	return b.finish(b.EndObject())
+}
+
+// ParseTransactionLog parses the body of a transaction log.
+func ParseTransactionLog(body []byte) (*TransactionLog, error) {
+	b, t, err := root(body)
+	if err != nil {
+		return nil, err
+	}
+	l := &TransactionLog{ID: t.objectID(0, "ID")}
+	for i, list := range l.nodes() {
+		for v, k := t.vector(i+1, len(NodeID{})), 0; k < v.len; k++ {
+			*list = append(*list, NodeID(v.element(k)))
+		}
+	}
+	for v, i := t.vector(7, 4), 0; i < v.len; i++ {
+		is := v.table(i)
+		c := ChunkChanges{}
+		copy(c.Node[:], is.structure(0, len(c.Node)))
+		for chunks, k := is.vector(1, 4), 0; k < chunks.len; k++ {
+			coordinates := chunks.table(k).vector(0, 4)
+			index := make([]uint32, 0, coordinates.len)
+			for n := range coordinates.len {
+				index = append(index, uint32(number(coordinates.element(n))))
+			}
+			c.Indices = append(c.Indices, index)
+		}
+		l.Chunks = append(l.Chunks, c)
+	}
+	for v, i := t.vector(8, 4), 0; i < v.len; i++ {
+		is := v.table(i)
+		m := Move{From: is.text(0), To: is.text(1), IsArray: is.number(3, 1, 0) != 0}
+		copy(m.Node[:], is.structure(2, len(m.Node)))
+		l.Moves = append(l.Moves, m)
+	}
+	if b.err != nil {
+		return nil, fmt.Errorf("transaction log: %w", b.err)
+	}
+	return l, nil
+}

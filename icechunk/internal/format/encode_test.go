@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package format
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// TestEncode writes what was read from objects of the reference, and reads it again.
+func TestEncode(t *testing.T) {
+	for i, body := range bodies(t, KindRepository) {
+		r, err := ParseRepository(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := ParseRepository(r.Encode())
+		if err != nil || !reflect.DeepEqual(r, again) {
+			t.Errorf("repository %d: %v, %+v, want %+v", i, err, again, r)
+		}
+	}
+	for i, body := range bodies(t, KindSnapshot) {
+		s, err := ParseSnapshot(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Parent = ObjectID{} // version 2 has it elsewhere
+		again, err := ParseSnapshot(s.Encode())
+		if err != nil || !reflect.DeepEqual(s, again) {
+			t.Errorf("snapshot %d: %v, %+v, want %+v", i, err, again, s)
+		}
+	}
+	for i, body := range bodies(t, KindManifest) {
+		m, err := ParseManifest(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := listed(t, m)
+		again, err := ParseManifest(EncodeManifest(m.ID, list))
+		if err != nil || again.ID != m.ID || !reflect.DeepEqual(listed(t, again), list) {
+			t.Errorf("manifest %d: %v", i, err)
+		}
+	}
+}
+
+// listed returns the references of a manifest.
+func listed(t *testing.T, m *Manifest) (list []ArrayRefs) {
+	t.Helper()
+	for _, a := range m.Arrays() {
+		refs := ArrayRefs{Node: a.Node}
+		for ref, err := range a.All() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			ref.Index, ref.Data = slices.Clone(ref.Index), slices.Clone(ref.Data)
+			refs.Refs = append(refs.Refs, ref)
+		}
+		list = append(list, refs)
+	}
+	return list
+}
+
+// TestTransactionLogs writes the transaction logs of the reference again.
+func TestTransactionLogs(t *testing.T) {
+	files, err := filepath.Glob("../../testdata/*/transactions/*")
+	if err != nil || len(files) < 20 {
+		t.Fatal(files, err)
+	}
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, body, err := Open(data, KindTransactionLog, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := ParseTransactionLog(body)
+		if err != nil || l.ID.String() != filepath.Base(name) {
+			t.Fatal(name, err)
+		}
+		l.Sort()
+		again, err := ParseTransactionLog(l.Encode())
+		if err != nil || !reflect.DeepEqual(l, again) {
+			t.Errorf("%s: %v, %+v, want %+v", name, err, again, l)
+		}
+	}
+}
+
+// TestInsert adds snapshots in any order of IDs. Branches, tags and parents stay those
+// that they were.
+func TestInsert(t *testing.T) {
+	r := &Repository{Snapshots: []SnapshotInfo{{ID: InitialSnapshot, Parent: -1}}}
+	parents := map[ObjectID]ObjectID{}
+	random := rand.New(rand.NewPCG(3, 4))
+	for i := range 50 {
+		parent := r.Snapshots[random.IntN(len(r.Snapshots))].ID
+		id := ObjectID{byte(random.Uint32()), byte(random.Uint32()), byte(i)}
+		at := r.Insert(SnapshotInfo{ID: id}, parent)
+		parents[id] = parent
+		r.Branches = append(r.Branches, Reference{id.String(), at})
+		r.Tags = append(r.Tags, Reference{id.String(), at})
+		for _, ref := range slices.Concat(r.Branches, r.Tags) {
+			if s := r.Snapshots[ref.Snapshot]; s.ID.String() != ref.Name || r.Snapshots[s.Parent].ID != parents[s.ID] {
+				t.Fatalf("after %d snapshots, %s is %v with the parent %v", i, ref.Name, s.ID, s.Parent)
+			}
+		}
+	}
+}

@@ -1,0 +1,566 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package icechunk
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/icechunk/internal/format"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
+)
+
+// Session stages changes of a branch. It is a store for reading and writing: readers of
+// the session see them at once, and others after [Session.Commit]. It is safe for
+// concurrent use.
+//
+// Chunks are stored when they are written, under new names, and documents stay in memory.
+// A session that is not committed leaves chunks that no snapshot names.
+//
+// A chunk that is cloned to another key takes no bytes: both keys name the same object.
+// So a rechunk moves only what it merges. What Varve keeps beside an array for its own
+// protocols stays in memory and ends with the session.
+type Session struct {
+	repository *Repository
+	branch     string
+	base       *Snapshot
+	inline     int // bytes of the longest chunk that is stored in its reference
+
+	mu     sync.RWMutex
+	nodes  map[string]*staged                            // by path; of a node that is deleted, too
+	chunks map[format.NodeID]map[string]*format.ChunkRef // by name below the array; nil is deleted
+	aside  store.Store                                   // what no snapshot has
+	ended  bool
+}
+
+// staged is a node that has another document than in the base, or none.
+type staged struct {
+	id       format.NodeID
+	document []byte // nil if the node is deleted
+	time     time.Time
+	*shape
+}
+
+// shape is what a document says of an array. It is nil for a group.
+type shape struct {
+	array *metadata.Array
+	keys  metadata.KeyEncoding
+}
+
+// ErrEnded means that a session was committed.
+var ErrEnded = errors.New("the session has ended: begin another one")
+
+// Session begins a session at the tip of a branch.
+func (r *Repository) Session(ctx context.Context, branch string) (*Session, error) {
+	is, err := r.state(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if is.Repository == nil {
+		return nil, fmt.Errorf("%w: repositories of version 1 are only read; migrate it with icechunk", zarr.ErrUnsupported)
+	}
+	if is.Status.Availability != format.Online {
+		return nil, fmt.Errorf("%w: the repository is %v: %s", fs.ErrPermission, is.Status.Availability, is.Status.Reason)
+	}
+	id, err := r.branchTip(is, branch)
+	if err != nil {
+		return nil, err
+	}
+	base, err := r.open(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	inline, err := inlineLimit(is.Config)
+	return &Session{
+		repository: r, branch: branch, base: base, inline: inline, aside: memstore.New(),
+		nodes: map[string]*staged{}, chunks: map[format.NodeID]map[string]*format.ChunkRef{},
+	}, err
+}
+
+// branchTip returns the snapshot of a branch. A tag is no target of writes.
+func (r *Repository) branchTip(is *state, name string) (ID, error) {
+	id, err := named(is.branches, name, "branch", is)
+	if err == nil {
+		return id, nil
+	}
+	if _, tagErr := named(is.tags, name, "tag", is); tagErr == nil {
+		return id, fmt.Errorf("%w: %q is a tag, which never changes: write to a branch", zarr.ErrInvalidArgument, name)
+	}
+	return id, err
+}
+
+// inlineDefault is the default length of a chunk that is stored in its reference.
+const inlineDefault = 512
+
+func inlineLimit(config []byte) (int, error) {
+	if config == nil {
+		return inlineDefault, nil
+	}
+	v, err := format.ParseFlex(config)
+	if err != nil {
+		return 0, err
+	}
+	top, _ := v.(map[string]any)
+	switch n := top["inline_chunk_threshold_bytes"].(type) {
+	case uint64:
+		return int(min(n, 1<<16)), nil
+	case int64:
+		return int(min(max(n, 0), 1<<16)), nil
+	}
+	return inlineDefault, nil
+}
+
+// Base returns the ID of the snapshot that the session began with.
+func (s *Session) Base() ID { return s.base.ID() }
+
+// Branch returns the branch that a commit changes.
+func (s *Session) Branch() string { return s.branch }
+
+// Close closes the repository. Changes that are not committed are lost.
+func (s *Session) Close() error { return s.repository.Close() }
+
+// node returns the node at a path as the session has it, or nil. The caller holds the
+// lock.
+func (s *Session) node(path string) *staged {
+	if n := s.nodes[path]; n != nil {
+		if n.document == nil {
+			return nil
+		}
+		return n
+	}
+	i, ok := s.base.content.FindNode(path)
+	if !ok {
+		return nil
+	}
+	n := &s.base.content.Nodes[i]
+	is := &staged{id: n.ID, document: n.Document, time: s.base.content.Time}
+	if n.IsArray {
+		// A document that cannot be parsed has no chunks here.
+		is.shape, _ = shapeOf(n.Document)
+	}
+	return is
+}
+
+// shapeOf parses a document. It returns nil for a group.
+func shapeOf(document []byte) (*shape, error) {
+	n, err := metadata.Parse(document, metadata.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	a, ok := n.(*metadata.Array)
+	if !ok {
+		return nil, nil
+	}
+	keys, err := metadata.ParseKeyEncoding(a.ChunkKeyEncoding)
+	return &shape{a, keys}, err
+}
+
+// encodings are all that give chunks keys.
+var encodings = []metadata.KeyEncoding{metadata.DefaultSlash, metadata.DefaultDot, metadata.V2Slash, metadata.V2Dot}
+
+// isChunk reports whether a name below an array is that of a chunk, by any encoding.
+// While an array is rechunked, chunks have keys by another one than before.
+func (n *staged) isChunk(name string) bool {
+	if n.shape == nil {
+		return false
+	}
+	return slices.ContainsFunc(encodings, func(e metadata.KeyEncoding) bool {
+		_, ok := indexOf(e, name, len(n.array.Shape))
+		return ok
+	})
+}
+
+// indexOf returns the index of the chunk that a name means by an encoding.
+func indexOf(e metadata.KeyEncoding, name string, rank int) (index []uint32, ok bool) {
+	long, ok := e.ParseKey(name, rank, make([]int64, 0, rank))
+	if !ok {
+		return nil, false
+	}
+	index = make([]uint32, rank)
+	for i, n := range long {
+		if index[i] = uint32(n); int64(index[i]) != n {
+			return nil, false
+		}
+	}
+	return index, true
+}
+
+// place is what a key means in a session.
+type place struct {
+	path  string // of the node
+	node  *staged
+	rest  string // below the node
+	chunk bool
+}
+
+// place finds what a key means. The caller holds the lock.
+func (s *Session) place(key store.Key) place {
+	var at place
+	text := key.String()
+	n, rest := split(text, func(path string) *staged {
+		at.path = path
+		return s.node(path)
+	})
+	at.node, at.rest = n, rest
+	at.chunk = n != nil && n.isChunk(rest)
+	return at
+}
+
+// reference returns the reference of a chunk. The caller holds the lock.
+func (s *Session) reference(ctx context.Context, at place) (ref format.ChunkRef, err error) {
+	if ref, is := s.chunks[at.node.id][at.rest]; is {
+		if ref == nil {
+			return format.ChunkRef{}, fs.ErrNotExist
+		}
+		return *ref, nil
+	}
+	n, keys := s.baseOf(at.path, at.node.id)
+	if n == nil {
+		return ref, fs.ErrNotExist
+	}
+	index, ok := indexOf(keys, at.rest, len(n.Shape))
+	if !ok {
+		return ref, fs.ErrNotExist
+	}
+	return s.base.reference(ctx, n, index)
+}
+
+// baseOf returns the array of the base that a node was, and how keys of its chunks are
+// made. It is nil for a new node.
+func (s *Session) baseOf(path string, id format.NodeID) (*format.Node, metadata.KeyEncoding) {
+	i, ok := s.base.content.FindNode(path)
+	if !ok || s.base.content.Nodes[i].ID != id || !s.base.content.Nodes[i].IsArray {
+		return nil, 0
+	}
+	n := &s.base.content.Nodes[i]
+	is, err := shapeOf(n.Document)
+	if err != nil || is == nil {
+		return nil, 0
+	}
+	return n, is.keys
+}
+
+// Get implements [store.Store].
+func (s *Session) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	s.mu.RLock()
+	at := s.place(key)
+	switch {
+	case at.node != nil && at.rest == documentName:
+		s.mu.RUnlock()
+		return take(at.node.document, documentInfo(at.node.document, at.node.time), q, dst)
+	case !at.chunk:
+		s.mu.RUnlock()
+		return s.aside.Get(ctx, key, q, dst)
+	}
+	ref, err := s.reference(ctx, at)
+	s.mu.RUnlock()
+	if err == nil {
+		data, info, err := s.base.chunk(ctx, ref, q, dst)
+		if err == nil {
+			return data, info, nil
+		}
+		return nil, store.Info{}, fmt.Errorf("%s: %w", key, err)
+	}
+	return nil, store.Info{}, fmt.Errorf("%s: %w", key, err)
+}
+
+// Stat implements [store.Stater].
+func (s *Session) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.stat(ctx, key)
+}
+
+func (s *Session) stat(ctx context.Context, key store.Key) (store.Info, error) {
+	at := s.place(key)
+	switch {
+	case at.node != nil && at.rest == documentName:
+		return documentInfo(at.node.document, at.node.time), nil
+	case !at.chunk:
+		return store.Stat(ctx, s.aside, key)
+	}
+	ref, err := s.reference(ctx, at)
+	if err != nil {
+		return store.Info{}, fmt.Errorf("%s: %w", key, err)
+	}
+	return infoOf(ref), nil
+}
+
+// Can implements [store.Writer].
+func (s *Session) Can(op store.Op) bool {
+	switch op {
+	case store.OpPut, store.OpPutIf, store.OpDelete, store.OpDeleteIf, store.OpClone:
+		return true
+	}
+	return false
+}
+
+// Write implements [store.Writer].
+func (s *Session) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	var stored *format.ChunkRef
+	if c.Op == store.OpPut || c.Op == store.OpPutIf {
+		// The bytes are stored before the lock is taken.
+		var err error
+		if stored, err = s.storeChunk(ctx, c, d); err != nil {
+			return store.Written{}, err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return store.Written{}, ErrEnded
+	}
+	if c.Op == store.OpPutIf || c.Op == store.OpDeleteIf {
+		if err := s.meets(ctx, c.Key, c.If); err != nil {
+			return store.Written{}, err
+		}
+	}
+	at := s.place(c.Key)
+	switch {
+	case c.Op == store.OpClone:
+		return s.clone(ctx, c, at, d)
+	case c.Key.Base() == documentName:
+		return s.writeDocument(c)
+	case at.chunk:
+		s.set(at, stored)
+		if stored == nil {
+			return store.Written{}, nil
+		}
+		return store.Written{Version: infoOf(*stored).Version}, nil
+	case !isOwn(c.Key):
+		return store.Written{}, fmt.Errorf("%s: %w: a repository has documents of format 3 and chunks of their arrays, and nothing else", c.Key, store.ErrUnsupported)
+	}
+	return store.Write(ctx, s.aside, c, d)
+}
+
+// isOwn reports whether a key is of what Varve keeps beside nodes.
+func isOwn(key store.Key) bool {
+	for name := range strings.SplitSeq(key.String(), "/") {
+		if strings.HasPrefix(name, "__") {
+			return true
+		}
+	}
+	return false
+}
+
+// storeChunk stores the bytes of a chunk. It returns nil for what is no chunk.
+func (s *Session) storeChunk(ctx context.Context, c store.Change, d store.Durability) (*format.ChunkRef, error) {
+	s.mu.RLock()
+	at := s.place(c.Key)
+	s.mu.RUnlock()
+	if !at.chunk {
+		return nil, nil
+	}
+	if len(c.Value) <= s.inline || len(c.Value) == 0 {
+		return &format.ChunkRef{Payload: format.Inline, Data: append([]byte{}, c.Value...)}, nil
+	}
+	id := newID()
+	_, err := store.Write(ctx, s.repository.store, store.Put(s.repository.root.MustKey("chunks/"+id.String()), c.Value), d)
+	if err != nil {
+		return nil, err
+	}
+	return &format.ChunkRef{Payload: format.Native, ID: id, Length: uint64(len(c.Value))}, nil
+}
+
+// newID returns an ID that nothing has.
+func newID() (id ID) {
+	_, _ = rand.Read(id[:]) // it never fails
+	return id
+}
+
+func newNodeID() (id format.NodeID) {
+	_, _ = rand.Read(id[:]) // it never fails
+	return id
+}
+
+// set sets the reference of a chunk; nil deletes it. The caller holds the lock.
+func (s *Session) set(at place, ref *format.ChunkRef) {
+	if s.chunks[at.node.id] == nil {
+		s.chunks[at.node.id] = map[string]*format.ChunkRef{}
+	}
+	s.chunks[at.node.id][at.rest] = ref
+}
+
+// meets returns an error unless the value at a key is as a condition says.
+func (s *Session) meets(ctx context.Context, key store.Key, cond store.Condition) error {
+	info, err := s.stat(ctx, key)
+	missing := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case err != nil && !missing:
+		return err
+	case missing != cond.Absent(), !missing && info.Version != cond.Version():
+		return fmt.Errorf("%s: %w", key, store.ErrConflict)
+	}
+	return nil
+}
+
+// clone gives a chunk another key.
+func (s *Session) clone(ctx context.Context, c store.Change, to place, d store.Durability) (store.Written, error) {
+	from := s.place(c.Source)
+	if !from.chunk || !to.chunk {
+		if isOwn(c.Key) && isOwn(c.Source) {
+			return store.Write(ctx, s.aside, c, d)
+		}
+		return store.Written{}, fmt.Errorf("%s: %w: only chunks are cloned", c.Key, store.ErrUnsupported)
+	}
+	ref, err := s.reference(ctx, from)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !c.SourceVersion.IsZero():
+		return store.Written{}, fmt.Errorf("%s: %w", c.Source, store.ErrConflict)
+	case err != nil:
+		return store.Written{}, fmt.Errorf("%s: %w", c.Source, err)
+	}
+	version := infoOf(ref).Version
+	if !c.SourceVersion.IsZero() && c.SourceVersion != version {
+		return store.Written{}, fmt.Errorf("%s: %w", c.Source, store.ErrConflict)
+	}
+	s.set(to, &ref)
+	return store.Written{Version: version, Source: version}, nil
+}
+
+// writeDocument stages a document, or deletes a node. The caller holds the lock.
+func (s *Session) writeDocument(c store.Change) (store.Written, error) {
+	path := "/" + strings.TrimSuffix(strings.TrimSuffix(c.Key.String(), documentName), "/")
+	old := s.node(path)
+	if c.Op == store.OpDelete || c.Op == store.OpDeleteIf {
+		if old != nil {
+			s.nodes[path] = &staged{id: old.id}
+			delete(s.chunks, old.id)
+		}
+		return store.Written{}, nil
+	}
+	is, err := shapeOf(c.Value)
+	if err != nil {
+		return store.Written{}, fmt.Errorf("%s: %w", c.Key, err)
+	}
+	n := &staged{id: newNodeID(), document: bytes.Clone(c.Value), time: time.Now(), shape: is}
+	if old != nil && (old.shape == nil) == (is == nil) {
+		n.id = old.id
+	}
+	s.nodes[path] = n
+	return store.Written{Version: documentInfo(n.document, n.time).Version}, nil
+}
+
+// List implements [store.Lister].
+func (s *Session) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		seen := map[string]bool{}
+		for e, err := range s.listing().list(ctx, dir.String(), how) {
+			seen[e.Name] = true
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+		for e, err := range store.List(ctx, s.aside, dir, how) {
+			if !seen[e.Name] && !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// listing returns what the session has to list now, without what is kept aside.
+func (s *Session) listing() *listing {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	l := &listing{time: s.base.content.Time}
+	for _, n := range s.base.content.Nodes {
+		if s.nodes[n.Path] == nil {
+			l.nodes = append(l.nodes, n)
+		}
+	}
+	for path, n := range s.nodes {
+		if n.document != nil {
+			l.nodes = append(l.nodes, format.Node{ID: n.id, Path: path, Document: n.document, IsArray: n.shape != nil})
+		}
+	}
+	slices.SortFunc(l.nodes, func(a, b format.Node) int { return strings.Compare(a.Path, b.Path) })
+	l.chunks = s.chunksOf
+	return l
+}
+
+// chunksOf yields the chunks of an array, those of all encodings.
+func (s *Session) chunksOf(ctx context.Context, n *format.Node) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		s.mu.RLock()
+		own := map[string]*format.ChunkRef{}
+		for name, ref := range s.chunks[n.ID] {
+			own[name] = ref
+		}
+		s.mu.RUnlock()
+		if was, keys := s.baseOf(n.Path, n.ID); was != nil {
+			for ref, err := range s.base.references(ctx, was) {
+				name := nameOf(keys, ref.Index)
+				if _, changed := own[name]; changed && err == nil {
+					continue
+				}
+				if !yield(entryOf(name, ref), err) || err != nil {
+					return
+				}
+			}
+		}
+		for name, ref := range own {
+			if ref != nil && !yield(entryOf(name, *ref), nil) {
+				return
+			}
+		}
+	}
+}
+
+// nameOf returns the name of a chunk below its array.
+func nameOf(keys metadata.KeyEncoding, index []uint32) string {
+	long := make([]int64, len(index))
+	for i, n := range index {
+		long[i] = int64(n)
+	}
+	return string(keys.AppendKey(nil, long))
+}
+
+// Virtual is a chunk in an object beside the repository.
+type Virtual struct {
+	// Location is an absolute URL, or vcc://NAME/PATH below the container of the
+	// repository with that name.
+	Location       string
+	Offset, Length int64 // bytes
+	// ETag or Modified says which version of the object it is: readers refuse others.
+	// They are "" and zero if that is not known.
+	ETag     string
+	Modified time.Time // whole seconds
+}
+
+// SetVirtual makes a chunk of an array one in an object beside the repository. Readers
+// need permission for its location ([virtual.WithAllowed]); a reader with the reference
+// needs a container of the repository for it, too.
+func (s *Session) SetVirtual(key store.Key, v Virtual) error {
+	if !strings.Contains(v.Location, "://") || v.Offset < 0 || v.Length <= 0 || v.Offset > math.MaxInt64-v.Length {
+		return fmt.Errorf("%s: %w: a virtual chunk needs a URL and a range of bytes", key, zarr.ErrInvalidArgument)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.place(key)
+	switch {
+	case s.ended:
+		return ErrEnded
+	case !at.chunk:
+		return fmt.Errorf("%s: %w: it is no key of a chunk of an array", key, zarr.ErrInvalidArgument)
+	}
+	ref := &format.ChunkRef{Payload: format.Virtual, Location: v.Location, Offset: uint64(v.Offset), Length: uint64(v.Length), ETag: v.ETag}
+	if v.ETag == "" && !v.Modified.IsZero() {
+		ref.Modified = uint32(v.Modified.Unix())
+	}
+	s.set(at, ref)
+	return nil
+}

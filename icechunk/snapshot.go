@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package icechunk
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"varve.dev/zarr/icechunk/internal/format"
+	"varve.dev/zarr/store"
+)
+
+// Snapshot is the state of a repository at one commit. It is a store for reading, with
+// the keys that Zarr describes: zarr.json, and c/0/1 for a chunk. It is safe for
+// concurrent use.
+type Snapshot struct {
+	repository *Repository
+	content    *format.Snapshot
+}
+
+// documentName is the name of the document of a node.
+const documentName = "zarr.json"
+
+// parsed reads a snapshot.
+func (r *Repository) parsed(ctx context.Context, id ID) (*format.Snapshot, error) {
+	body, err := r.read(ctx, snapshotName(id), format.KindSnapshot, nil)
+	if err != nil {
+		return nil, err
+	}
+	s, err := format.ParseSnapshot(body)
+	if err == nil && s.ID != id {
+		err = fmt.Errorf("%w: it is the snapshot %v", format.ErrDamaged, s.ID)
+	}
+	if err != nil {
+		return nil, r.fail(snapshotName(id), err)
+	}
+	return s, nil
+}
+
+// open opens a snapshot.
+func (r *Repository) open(ctx context.Context, id ID) (*Snapshot, error) {
+	is, err := r.parsed(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return &Snapshot{r, is}, nil
+}
+
+// ID returns the ID of the snapshot.
+func (s *Snapshot) ID() ID { return s.content.ID }
+
+// Close closes the repository.
+func (s *Snapshot) Close() error { return s.repository.Close() }
+
+// part is what a key is a part of.
+type part struct {
+	node *format.Node
+	rest string // below the node, such as zarr.json or c/0/1
+}
+
+// split finds the node that a key is of.
+func (s *Snapshot) split(key string) part {
+	n, rest := (&listing{nodes: s.content.Nodes}).at(key)
+	return part{n, rest}
+}
+
+// Get implements [store.Store].
+func (s *Snapshot) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	at := s.split(key.String())
+	if at.node != nil && at.rest == documentName {
+		return take(at.node.Document, s.document(at.node), q, dst)
+	}
+	index, ok := chunkIndex(at)
+	if !ok {
+		return nil, store.Info{}, missing(key)
+	}
+	ref, err := s.reference(ctx, at.node, index)
+	if err != nil {
+		return nil, store.Info{}, at.fail(key, err)
+	}
+	data, info, err := s.chunk(ctx, ref, q, dst)
+	if err != nil {
+		return nil, store.Info{}, at.fail(key, err)
+	}
+	return data, info, nil
+}
+
+// Stat implements [store.Stater].
+func (s *Snapshot) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+	at := s.split(key.String())
+	if at.node != nil && at.rest == documentName {
+		return s.document(at.node), nil
+	}
+	index, ok := chunkIndex(at)
+	if !ok {
+		return store.Info{}, missing(key)
+	}
+	ref, err := s.reference(ctx, at.node, index)
+	if err != nil {
+		return store.Info{}, at.fail(key, err)
+	}
+	return infoOf(ref), nil
+}
+
+func missing(key store.Key) error { return fmt.Errorf("%s: %w", key, fs.ErrNotExist) }
+
+// fail adds the key to an error.
+func (p part) fail(key store.Key, err error) error { return fmt.Errorf("%s: %w", key, err) }
+
+// document describes the document of a node.
+func (s *Snapshot) document(n *format.Node) store.Info {
+	return documentInfo(n.Document, s.content.Time)
+}
+
+// documentInfo describes a document.
+func documentInfo(document []byte, written time.Time) store.Info {
+	sum := sha256.Sum256(document)
+	return store.Info{Size: int64(len(document)), Version: store.MakeVersion(fmt.Sprintf("%x", sum[:12])), Modified: written}
+}
+
+// take returns the bytes of a value that a request asks for.
+func take(value []byte, info store.Info, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	off, n, err := q.Resolve(int64(len(value)))
+	if err != nil {
+		return nil, store.Info{}, err
+	}
+	return append(dst, value[off:off+n]...), info, nil
+}
+
+// chunkIndex returns the index of the chunk that a key means.
+func chunkIndex(at part) (index []uint32, ok bool) {
+	if at.node == nil || !at.node.IsArray {
+		return nil, false
+	}
+	rest, isChunk := strings.CutPrefix(at.rest, "c")
+	if !isChunk || strings.Count(rest, "/") != len(at.node.Shape) {
+		return nil, false
+	}
+	for text := range strings.SplitSeq(strings.TrimPrefix(rest, "/"), "/") {
+		if rest == "" {
+			break
+		}
+		n, err := strconv.ParseUint(text, 10, 32)
+		if err != nil || strconv.FormatUint(n, 10) != text {
+			return nil, false
+		}
+		index = append(index, uint32(n))
+	}
+	return index, len(index) == len(at.node.Shape)
+}
+
+// reference returns the reference of a chunk. If there is none, the error wraps
+// [fs.ErrNotExist].
+func (s *Snapshot) reference(ctx context.Context, n *format.Node, index []uint32) (ref format.ChunkRef, err error) {
+	for i, d := range n.Shape {
+		if uint64(index[i]) >= d.Chunks {
+			return ref, fs.ErrNotExist
+		}
+	}
+	for _, m := range n.Manifests {
+		if !m.Contains(index) {
+			continue
+		}
+		manifest, err := s.repository.manifest(ctx, s.content, m.ID)
+		if err != nil {
+			return ref, err
+		}
+		ref, ok, err := manifest.Of(n.ID).Find(index)
+		if ok || err != nil {
+			return ref, err
+		}
+	}
+	return ref, fs.ErrNotExist
+}
+
+// infoOf describes a chunk. References never change, so what they say is a version.
+func infoOf(ref format.ChunkRef) store.Info {
+	switch ref.Payload {
+	case format.Inline:
+		sum := sha256.Sum256(ref.Data)
+		return store.Info{Size: int64(len(ref.Data)), Version: store.MakeVersion(fmt.Sprintf("i-%x", sum[:12]))}
+	case format.Native:
+		return store.Info{Size: int64(ref.Length), Version: store.MakeVersion(fmt.Sprintf("%v-%d-%d", ref.ID, ref.Offset, ref.Length))}
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d %d %q %d", ref.Location, ref.Offset, ref.Length, ref.ETag, ref.Modified))
+	return store.Info{Size: int64(ref.Length), Version: store.MakeVersion(fmt.Sprintf("v-%x", sum[:12]))}
+}
+
+// chunk reads the bytes of a chunk.
+func (s *Snapshot) chunk(ctx context.Context, ref format.ChunkRef, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	info := infoOf(ref)
+	if ref.Payload == format.Inline {
+		return take(ref.Data, info, q, dst)
+	}
+	off, n, err := q.Resolve(info.Size)
+	if err != nil {
+		return nil, info, err
+	}
+	if ref.Payload == format.Virtual {
+		out, err := s.repository.virtualChunk(ctx, ref, off, n, dst)
+		return out, info, err
+	}
+	key := s.repository.root.MustKey("chunks/" + ref.ID.String())
+	out, _, err := s.repository.store.Get(ctx, key, store.Request{Range: store.Span(int64(ref.Offset)+off, n), Limit: n}, dst)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		// A missing chunk would be read as the fill value.
+		return nil, info, fmt.Errorf("%w: the chunk object %s does not exist", format.ErrDamaged, key)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, info, fmt.Errorf("%w: the chunk object ends before the manifest says: %w", format.ErrDamaged, err)
+	case err != nil:
+		return nil, info, err
+	}
+	return out, info, nil
+}
+
+// List implements [store.Lister].
+func (s *Snapshot) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+	return s.listing().list(ctx, dir.String(), how)
+}
+
+// listing returns what the snapshot has to list.
+func (s *Snapshot) listing() *listing {
+	return &listing{nodes: s.content.Nodes, time: s.content.Time, chunks: func(ctx context.Context, n *format.Node) iter.Seq2[store.Entry, error] {
+		return func(yield func(store.Entry, error) bool) {
+			for ref, err := range s.references(ctx, n) {
+				e := store.Entry{}
+				if err == nil {
+					e = entryOf(chunkName(ref.Index), ref)
+				}
+				if !yield(e, err) {
+					return
+				}
+			}
+		}
+	}}
+}
+
+// entryOf is the entry of a chunk.
+func entryOf(name string, ref format.ChunkRef) store.Entry {
+	info := infoOf(ref)
+	return store.Entry{Name: name, Size: info.Size, Version: info.Version}
+}
+
+// references yields the references of an array that lie in its grid.
+func (s *Snapshot) references(ctx context.Context, n *format.Node) iter.Seq2[format.ChunkRef, error] {
+	return func(yield func(format.ChunkRef, error) bool) {
+		for _, m := range n.Manifests {
+			manifest, err := s.repository.manifest(ctx, s.content, m.ID)
+			if err != nil {
+				yield(format.ChunkRef{}, err)
+				return
+			}
+			for ref, err := range manifest.Of(n.ID).All() {
+				if err == nil {
+					err = ctx.Err()
+				}
+				if err == nil && (!m.Contains(ref.Index) || beyond(n, ref.Index)) {
+					continue
+				}
+				if !yield(ref, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// beyond reports whether a chunk is not one of the array.
+func beyond(n *format.Node, index []uint32) bool {
+	for i, d := range n.Shape {
+		if uint64(index[i]) >= d.Chunks {
+			return true
+		}
+	}
+	return false
+}
+
+// chunkName returns the key of a chunk below its array.
+func chunkName(index []uint32) string {
+	name := []byte("c")
+	for _, n := range index {
+		name = strconv.AppendUint(append(name, '/'), uint64(n), 10)
+	}
+	return string(name)
+}
+
+func sortReferences(list []Reference) {
+	slices.SortFunc(list, func(a, b Reference) int { return strings.Compare(a.Name, b.Name) })
+}

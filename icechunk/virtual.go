@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package icechunk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"time"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/icechunk/internal/format"
+	"varve.dev/zarr/internal/driver"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/virtual"
+)
+
+// containerScheme begins locations that are relative to a container of the repository.
+const containerScheme = "vcc://"
+
+// containers returns the prefixes of the containers of virtual chunks that have names. A
+// container permits nothing: the reader does, by [virtual.WithAllowed].
+func containers(config []byte) (map[string]string, error) {
+	if config == nil {
+		return nil, nil
+	}
+	v, err := format.ParseFlex(config)
+	if err != nil {
+		return nil, fmt.Errorf("the configuration: %w", err)
+	}
+	found := map[string]string{}
+	top, _ := v.(map[string]any)
+	list, _ := top["virtual_chunk_containers"].(map[string]any)
+	for _, one := range list {
+		c, _ := one.(map[string]any)
+		name, named := c["name"].(string)
+		prefix, ok := c["url_prefix"].(string)
+		if named && ok {
+			found[name] = prefix
+		}
+	}
+	return found, nil
+}
+
+// virtualLocation returns the URL that a reference means.
+func (r *Repository) virtualLocation(location string) (string, error) {
+	rest, relative := strings.CutPrefix(location, containerScheme)
+	if !relative {
+		return location, nil
+	}
+	name, rest, _ := strings.Cut(rest, "/")
+	prefix, ok := r.containers[name]
+	if !ok {
+		return "", fmt.Errorf("%w: the location %s names a container that the repository does not have", format.ErrDamaged, location)
+	}
+	return strings.TrimSuffix(prefix, "/") + "/" + rest, nil
+}
+
+// errNoPlaces is the error for a virtual chunk of a repository that was opened without
+// its location.
+var errNoPlaces = fmt.Errorf("%w: the chunk is in a file beside the repository; open the repository with its location", zarr.ErrUnsupported)
+
+// slack is how much later than a reference says an object may have been modified: the
+// clocks of services differ, and times of references are in whole seconds.
+const slack = 2 * time.Second
+
+// virtualChunk reads the bytes of a chunk in an object beside the repository, of which a
+// request wants n from off on.
+func (r *Repository) virtualChunk(ctx context.Context, ref format.ChunkRef, off, n int64, dst []byte) ([]byte, error) {
+	if r.places == nil {
+		return nil, errNoPlaces
+	}
+	location, err := r.virtualLocation(ref.Location)
+	if err != nil {
+		return nil, err
+	}
+	s, key, err := r.places.Object(location)
+	if err != nil {
+		return nil, err
+	}
+	fail := func(err error) error { return &virtual.SourceError{Location: driver.Redact(location), Err: err} }
+	out, info, err := s.Get(ctx, key, store.Request{Range: store.Span(int64(ref.Offset)+off, n), Limit: n}, dst)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		// A missing object would be read as the fill value.
+		return nil, fail(fmt.Errorf("%w: it does not exist", zarr.ErrSourceChanged))
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, fail(fmt.Errorf("%w: it ends within the chunk: %w", zarr.ErrSourceChanged, err))
+	case err != nil:
+		return nil, fail(err)
+	case changed(ref, info):
+		return nil, fail(fmt.Errorf("%w: it is not the version that the reference names", zarr.ErrSourceChanged))
+	}
+	return out, nil
+}
+
+// changed reports whether an object is another one than a reference names, as far as that
+// is known.
+func changed(ref format.ChunkRef, info store.Info) bool {
+	if ref.ETag != "" && !info.Version.IsZero() {
+		return strings.Trim(ref.ETag, `"`) != strings.Trim(info.Version.String(), `"`)
+	}
+	modified := info.Modified
+	if !info.FileTime.IsZero() {
+		modified = info.FileTime
+	}
+	return ref.Modified > 0 && !modified.IsZero() && modified.After(time.Unix(int64(ref.Modified), 0).Add(slack))
+}
