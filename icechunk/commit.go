@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/icechunk/internal/format"
 	"varve.dev/zarr/metadata"
@@ -37,6 +38,9 @@ func (s *Session) Commit(ctx context.Context, message string) (ID, error) {
 	if s.ended {
 		return ID{}, ErrEnded
 	}
+	if err := s.checkFinished(ctx); err != nil {
+		return ID{}, err
+	}
 	c := &commit{Session: s, snapshot: &format.Snapshot{ID: newID(), Message: message, Metadata: s.base.content.Metadata[:0:0], Extra: s.base.content.Extra}}
 	c.log.ID = c.snapshot.ID
 	// The time has to be later than that of the snapshot before, whatever the clock says.
@@ -55,6 +59,24 @@ func (s *Session) Commit(ctx context.Context, message string) (ID, error) {
 	}
 	s.ended = true
 	return c.snapshot.ID, nil
+}
+
+// forgotten are the directories below __varve that a commit leaves out: records of grids
+// before, which the history of the repository has, and what changes that have ended left.
+var forgotten = []string{"/__varve/grids/", "/__varve/aside/", "/__varve/parts/", "/__varve/scratch/"}
+
+// checkFinished returns an error if something is kept aside that the session cannot leave
+// out: a change that is not finished, a reservation, the record of a follower.
+func (s *Session) checkFinished(ctx context.Context) error {
+	for e, err := range store.List(ctx, s.aside, store.Path{}, store.Deep) {
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(forgotten, func(dir string) bool { return strings.Contains("/"+e.Name, dir) }) {
+			return fmt.Errorf("%w: %s is kept beside the array, and a repository has no place for it: end the change, the reservation or the follower first", zarr.ErrUnsupported, e.Name)
+		}
+	}
+	return nil
 }
 
 // later returns a time, or the first one after another if it is not later.

@@ -33,7 +33,8 @@ func openLocation(ctx context.Context, location string, access store.Access) (st
 		return nil, store.Path{}, err
 	}
 	if access != store.ReadOnly {
-		return nil, store.Path{}, fmt.Errorf("%w: repositories of Icechunk are only read", store.ErrUnsupported)
+		s, err := stagedAt(ctx, repository, at)
+		return s, path, err
 	}
 	below, root, err := store.OpenPlain(ctx, repository, store.ReadOnly)
 	if err != nil {

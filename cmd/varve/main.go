@@ -13,12 +13,11 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/console"
 )
 
-// Beside what the library has, the command opens locations of object stores, references
-// in Parquet files and repositories of Icechunk. It has the codecs that need more
-// libraries, too: LZMA, and writing bzip2.
+// Beside what the library has, the command opens locations of object stores, and
+// references in Parquet files. It has the codecs that need more libraries, too: LZMA, and
+// writing bzip2. Package session has repositories of Icechunk.
 import (
 	_ "varve.dev/zarr/codec/extra"
-	_ "varve.dev/zarr/icechunk"
 	_ "varve.dev/zarr/store/azure"
 	_ "varve.dev/zarr/store/gcs"
 	_ "varve.dev/zarr/store/s3"

@@ -139,7 +139,9 @@ func mark(c *cobra.Command) {
 			return failed(cmd, err)
 		}
 		p := progress.Begin(cmd)
-		err = work(cmd, args)
+		if err = work(cmd, args); err == nil {
+			err = session.Commit(cmd)
+		}
 		p.End()
 		if err != nil {
 			return failed(cmd, err)

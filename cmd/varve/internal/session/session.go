@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/icechunk"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/observe"
@@ -46,6 +47,7 @@ func Flags(root *cobra.Command) {
 	f.String(cacheFlag, "", "keep what is read from remote stores in the folder `DIR`, which commands and programs may share; it is used only for the version that the store has")
 	f.Var(new(sizeValue), cacheSizeFlag, "keep at most `SIZE` in the folder of --cache (default: 8 GiB)")
 	flagtext.Duration(f, new(time.Duration), cacheAgeFlag, 0, "use cached chunks for `DURATION` without asking the store for their versions; metadata is always current (default: 0)")
+	f.StringP(messageFlag, "m", "", "the message of the commit to a repository of Icechunk is `TEXT` (default: the name of the command)")
 	flagtext.Propose(root, ExperimentalFlag, ExperimentNames()...)
 	flagtext.Propose(root, absentFlag, absentFill, absentError)
 	flagtext.Propose(root, missingFlag, "403")
@@ -59,8 +61,36 @@ func Begin(cmd *cobra.Command, args []string) (shown []string, end func(), err e
 	awaitLocks(cmd)
 	Watch(cmd)
 	withRemarks(cmd)
+	staged := new(icechunk.Staging)
+	cmd.SetContext(context.WithValue(icechunk.WithStaging(cmd.Context(), staged), stagingKey{}, staged))
 	err = openCache(cmd)
-	return args, func() { closeCache(cmd.Context()) }, err
+	return args, func() {
+		closeCache(cmd.Context())
+		_ = staged.Close() // what is worth anything is committed
+	}, err
+}
+
+// messageFlag is the flag that has the message of commits.
+const messageFlag = "message"
+
+type stagingKey struct{}
+
+// Commit publishes what a command that has succeeded has changed in repositories of
+// Icechunk, as one commit to each branch.
+func Commit(cmd *cobra.Command) error {
+	staged, ok := cmd.Context().Value(stagingKey{}).(*icechunk.Staging)
+	if !ok {
+		return nil
+	}
+	message := "varve " + cmd.Name()
+	if f := cmd.Flag(messageFlag); f != nil && f.Value.String() != "" {
+		message = f.Value.String()
+	}
+	commits, err := staged.Commit(cmd.Context(), message)
+	for _, c := range commits {
+		Note(cmd, WithoutSecrets(c.Repository), fmt.Sprintf("committed %v to the branch %s", c.ID, c.Branch))
+	}
+	return err
 }
 
 // ExperimentalFlag is the flag that permits extensions which are proposed for Zarr but
