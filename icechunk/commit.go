@@ -461,7 +461,7 @@ func (r *Repository) update(ctx context.Context, change func(*format.Repository)
 			lost = err
 		}
 	}
-	return errors.Join(fmt.Errorf("%w: %d attempts to change the repository met those of others; repeat the commit", store.ErrConflict, tries), lost)
+	return errors.Join(fmt.Errorf("%w: every attempt to change the repository met another one (attempts: %d); repeat the commit", store.ErrConflict, tries), lost)
 }
 
 // pause waits before an attempt, except before the first ones.
@@ -503,11 +503,11 @@ func backupName(now time.Time) string {
 }
 
 // Create makes an empty repository, with the branch main. If there is one, the error
-// wraps [store.ErrConflict].
+// wraps [ErrExists].
 func Create(ctx context.Context, s store.Store, root store.Path, opt *Options) (*Repository, error) {
 	r := &Repository{store: s, root: root, limit: 1 << 30}
 	if _, err := Open(ctx, s, root, opt); err == nil {
-		return nil, fmt.Errorf("%w: there is a repository", store.ErrConflict)
+		return nil, fmt.Errorf("%w: a repository", ErrExists)
 	}
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	snapshot := &format.Snapshot{ID: format.InitialSnapshot, Time: now, Message: "Repository initialized"}
@@ -536,6 +536,9 @@ func Create(ctx context.Context, s store.Store, root store.Path, opt *Options) (
 		return nil, err
 	}
 	if _, err := store.Write(ctx, s, store.PutIf(root.MustKey(repositoryKey), data, store.IfAbsent()), store.Sync); err != nil {
+		if errors.Is(err, store.ErrConflict) {
+			err = fmt.Errorf("%w: a repository", ErrExists)
+		}
 		return nil, err
 	}
 	return Open(ctx, s, root, opt)

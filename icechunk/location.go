@@ -51,6 +51,15 @@ func openLocation(ctx context.Context, location string, access store.Access) (st
 	return s, path, nil
 }
 
+// ParseLocation divides a location into that of a repository, what follows @, and the
+// path of a node. The location of a repository alone is permitted, too.
+func ParseLocation(location string) (repository, at, node string, err error) {
+	if !strings.HasPrefix(location, prefix) {
+		return location, "", "", nil
+	}
+	return parseLocation(location)
+}
+
 // parseLocation returns the location of a repository, what follows @, and the path of a
 // node.
 func parseLocation(location string) (repository, at, node string, err error) {

@@ -58,7 +58,19 @@ type Commit struct {
 }
 
 // ErrNoReference means that a repository has no branch, tag or snapshot of a name.
-var ErrNoReference = fmt.Errorf("the repository has no such reference: %w", fs.ErrNotExist)
+var ErrNoReference error = &kindError{"the repository has no such reference", fs.ErrNotExist}
+
+// kindError is an error that is also another one, without its text.
+type kindError struct {
+	text string
+	kind error
+}
+
+// Error implements error.
+func (e *kindError) Error() string { return e.text }
+
+// Is is for [errors.Is].
+func (e *kindError) Is(target error) bool { return target == e.kind }
 
 // ErrUnavailable means that somebody has set the repository offline.
 var ErrUnavailable = errors.New("the repository is offline")

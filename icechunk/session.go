@@ -63,6 +63,9 @@ type shape struct {
 // ErrEnded means that a session was committed.
 var ErrEnded = errors.New("the session has ended: begin another one")
 
+// errV1 is the error for a change of a repository of version 1.
+var errV1 = fmt.Errorf("%w: repositories of version 1 are only read: migrate the repository with icechunk", zarr.ErrUnsupported)
+
 // Session begins a session at the tip of a branch.
 func (r *Repository) Session(ctx context.Context, branch string) (*Session, error) {
 	is, err := r.state(ctx)
@@ -70,7 +73,7 @@ func (r *Repository) Session(ctx context.Context, branch string) (*Session, erro
 		return nil, err
 	}
 	if is.Repository == nil {
-		return nil, fmt.Errorf("%w: repositories of version 1 are only read; migrate it with icechunk", zarr.ErrUnsupported)
+		return nil, errV1
 	}
 	if is.Status.Availability != format.Online {
 		return nil, fmt.Errorf("%w: the repository is %v: %s", fs.ErrPermission, is.Status.Availability, is.Status.Reason)
@@ -96,8 +99,9 @@ func (r *Repository) branchTip(is *state, name string) (ID, error) {
 	if err == nil {
 		return id, nil
 	}
-	if _, tagErr := named(is.tags, name, "tag", is); tagErr == nil {
-		return id, fmt.Errorf("%w: %q is a tag, which never changes: write to a branch", zarr.ErrInvalidArgument, name)
+	_, isSnapshot := format.ParseObjectID(name)
+	if _, tagErr := named(is.tags, name, "tag", is); tagErr == nil || isSnapshot {
+		return id, fmt.Errorf("%w: %q is a tag or a snapshot, which never changes: write to a branch", zarr.ErrInvalidArgument, name)
 	}
 	return id, err
 }

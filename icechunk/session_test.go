@@ -147,8 +147,8 @@ func TestConflict(t *testing.T) {
 }
 
 // TestCompaction merges chunks in a session. Those that stay keep their objects. The last
-// merged chunk has the fill value only, so that it is not stored, unlike the chunk with its
-// index before.
+// merged chunk has the fill value only, so that it is not stored, unlike the chunk with
+// its index before.
 func TestCompaction(t *testing.T) {
 	r, below := created(t)
 	s := session(t, r)

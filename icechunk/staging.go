@@ -27,8 +27,8 @@ type opened struct {
 	repository, branch string
 }
 
-// Close implements [io.Closer]. The session ends with the staging, and not with one of the
-// nodes in it.
+// Close implements [io.Closer]. The session ends with the staging, and not with one of
+// the nodes in it.
 func (o *opened) Close() error { return nil }
 
 type stagingKey struct{}
@@ -84,8 +84,8 @@ type Committed struct {
 }
 
 // Commit publishes the changes of each session as one snapshot of its branch. Sessions
-// without changes publish nothing. If there are several and one of them fails, those before
-// it are published.
+// without changes publish nothing. If there are several and one of them fails, those
+// before it are published.
 func (s *Staging) Commit(ctx context.Context, message string) (list []Committed, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

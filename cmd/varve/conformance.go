@@ -16,7 +16,7 @@ import (
 func newConformanceCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "conformance --array_path DIR",
-		Short:   "Print every element in C order, one per line, for zarr-conformance-tests",
+		Short:   "Print every element in C order, for zarr-conformance-tests",
 		Example: "  varve conformance --array_path era5.zarr/t2m",
 		Args:    usage.Arguments(),
 	}

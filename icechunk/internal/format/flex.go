@@ -46,7 +46,7 @@ const mostFlex = 64
 // []byte, []any and map[string]any.
 func ParseFlex(data []byte) (any, error) {
 	if len(data) < 3 {
-		return nil, fmt.Errorf("%w: a FlexBuffer has %d bytes", ErrDamaged, len(data))
+		return nil, fmt.Errorf("%w: a FlexBuffer is too short (length: %d)", ErrDamaged, len(data))
 	}
 	f := &flex{data, len(data) + 1}
 	width := int(data[len(data)-1])
@@ -84,7 +84,7 @@ func (f *flex) float(at, width int) (float64, error) {
 	case 8:
 		return math.Float64frombits(n), err
 	}
-	return 0, fmt.Errorf("%w: a FlexBuffer has a number of %d bytes", ErrDamaged, width)
+	return 0, fmt.Errorf("%w: a FlexBuffer has a number of unknown width: %d", ErrDamaged, width)
 }
 
 // to returns where an offset leads, which is backwards.
@@ -226,7 +226,7 @@ func (f *flex) dictionary(at, width, depth int) (map[string]any, error) {
 		return nil, err
 	}
 	if len(names) != len(values) {
-		return nil, fmt.Errorf("%w: a map of a FlexBuffer has %d keys and %d values", ErrDamaged, len(names), len(values))
+		return nil, fmt.Errorf("%w: a map of a FlexBuffer has other lengths of keys and values: %d, %d", ErrDamaged, len(names), len(values))
 	}
 	is := make(map[string]any, len(names))
 	for i, name := range names {

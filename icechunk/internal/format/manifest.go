@@ -114,7 +114,7 @@ func (r *References) check(m *Manifest) {
 			r.rank = index.len
 		}
 		if index.len != r.rank {
-			b.fail("the indices of an array have %d numbers and %d", r.rank, index.len)
+			b.fail("the indices of an array have different lengths: %d, %d", r.rank, index.len)
 		}
 		if b.err == nil && i > 0 && compareIndices(last, index) >= 0 {
 			b.fail("the references of an array are not sorted")
@@ -127,7 +127,7 @@ func (r *References) check(m *Manifest) {
 			}
 		}
 		if kinds != 1 {
-			b.fail("a reference leads to %d places", kinds)
+			b.fail("a reference does not lead to one place (number: %d)", kinds)
 		}
 		if t.contains(refCompressed) && m.locations == nil {
 			b.fail("a location is compressed, and the manifest has no dictionary")
@@ -260,7 +260,7 @@ func (l *locations) decode(frame []byte) (string, error) {
 	}
 	text, err := l.decoder.DecodeAll(frame, nil)
 	if err == nil && len(text) > mostLocation {
-		err = fmt.Errorf("it has %d bytes", len(text))
+		err = fmt.Errorf("its length is %d", len(text))
 	}
 	if err != nil {
 		return "", fmt.Errorf("%w: a location: %w", ErrDamaged, err)

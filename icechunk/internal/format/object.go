@@ -131,7 +131,7 @@ func decompress(frame []byte, limit int64) ([]byte, error) {
 	defer d.Close()
 	body, err := d.DecodeAll(frame, nil)
 	if err == nil && int64(len(body)) > limit {
-		err = fmt.Errorf("it has more than %d bytes", limit)
+		err = fmt.Errorf("its length is above %d", limit)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)

@@ -188,7 +188,7 @@ func parseManifestRefs(v vector, rank int) (list []ManifestRef) {
 			m.Extents = append(m.Extents, Extent{uint32(number(raw[:4])), uint32(number(raw[4:]))})
 		}
 		if len(m.Extents) != rank && t.b != nil {
-			t.b.fail("a manifest has extents along %d axes of %d", len(m.Extents), rank)
+			t.b.fail("the rank of the extents of a manifest is %d, and that of the array %d", len(m.Extents), rank)
 		}
 		list = append(list, m)
 	}

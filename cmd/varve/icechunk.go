@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/usage"
+	"varve.dev/zarr/icechunk"
+	"varve.dev/zarr/store"
+)
+
+// icechunkFlags are the flags of varve icechunk.
+type icechunkFlags struct {
+	at, reset string
+	remove    bool
+	limit     int
+}
+
+func newIcechunkCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "icechunk ACTION REPOSITORY [NAME]",
+		Short: "Make a repository of Icechunk; show its history and references",
+		Long: `Make a repository of Icechunk, and show and change its history, branches and tags. REPOSITORY is a folder or a URL.
+
+  init    make an empty repository, with the branch main
+  log     list the commits that lead to REPOSITORY@REF, the last one first
+  branch  list the branches, or make, move or delete one
+  tag     list the tags, or make or delete one; a name is never used again
+
+Nodes are at icechunk+REPOSITORY@REF/PATH, where REF is a branch, tag:NAME, a snapshot or a time. Commands that
+change one make a commit, with -m as its message.`,
+		Example: `  varve icechunk init file:///data/era5
+  varve icechunk log icechunk+s3://bucket/era5@main
+  varve icechunk tag s3://bucket/era5 v1 --at main`,
+		Args:      usage.Arguments("ACTION", "REPOSITORY", "[NAME]"),
+		ValidArgs: []string{"init", "log", "branch", "tag"},
+	}
+	var f icechunkFlags
+	c.Flags().StringVar(&f.at, "at", "", "make the branch or tag at `REF` (default: main)")
+	c.Flags().StringVar(&f.reset, "reset", "", "move the branch to `REF`")
+	c.Flags().BoolVar(&f.remove, "delete", false, "delete the branch or tag")
+	c.Flags().IntVar(&f.limit, "limit-commits", 0, "list at most `N` commits (default: all)")
+	c.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) }
+	return c
+}
+
+// run does what the first argument says.
+func (f *icechunkFlags) run(cmd *cobra.Command, args []string) error {
+	actions := map[string]func(*cobra.Command, *icechunk.Repository, string, []string) error{"log": f.log, "branch": f.branch, "tag": f.tag}
+	location, at, path, err := icechunk.ParseLocation(args[1])
+	switch {
+	case err != nil:
+		return err
+	case path != "":
+		return failure.BadArgument("%s leads to a node: leave out what follows the branch", args[1])
+	case args[0] == "init":
+		return initRepository(cmd, location)
+	case actions[args[0]] == nil:
+		return failure.BadArgument("there is no action %q: the actions are init, log, branch and tag", args[0])
+	}
+	access := store.ReadOnly
+	if len(args) > 2 {
+		access = store.ReadWrite
+	}
+	r, err := openRepository(cmd.Context(), location, access)
+	if err != nil {
+		return err
+	}
+	return errors.Join(actions[args[0]](cmd, r, at, args[2:]), r.Close())
+}
+
+func openRepository(ctx context.Context, location string, access store.Access) (*icechunk.Repository, error) {
+	s, root, err := store.OpenPlain(ctx, location, access)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", session.WithoutSecrets(location), err)
+	}
+	r, err := icechunk.Open(ctx, s, root, nil)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", session.WithoutSecrets(location), err), store.Close(s))
+	}
+	return r, nil
+}
+
+func initRepository(cmd *cobra.Command, location string) error {
+	s, root, err := store.OpenPlain(cmd.Context(), location, store.Create)
+	if err != nil {
+		return err
+	}
+	r, err := icechunk.Create(cmd.Context(), s, root, nil)
+	if err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", session.WithoutSecrets(location), err), store.Close(s))
+	}
+	return errors.Join(printLines(cmd, map[string]any{"repository": session.WithoutSecrets(location), "branch": "main"},
+		phrase.Printable(session.WithoutSecrets(location))+"  an empty repository, with the branch main"), r.Close())
+}
+
+// printLines prints a document with --json, and else lines.
+func printLines(cmd *cobra.Command, document any, lines ...string) error {
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, document)
+	}
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(cmd.OutOrStdout(), line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loggedCommit is a commit in JSON.
+type loggedCommit struct {
+	Snapshot string    `json:"snapshot"`
+	Time     time.Time `json:"time"`
+	Message  string    `json:"message"`
+}
+
+func (f *icechunkFlags) log(cmd *cobra.Command, r *icechunk.Repository, at string, names []string) error {
+	if len(names) > 0 {
+		return failure.BadArgument("log takes a repository: give the branch as icechunk+REPOSITORY@%s", names[0])
+	}
+	list, lines := []loggedCommit{}, []string(nil)
+	for c, err := range r.Log(cmd.Context(), at) {
+		if err != nil {
+			return err
+		}
+		if f.limit > 0 && len(list) == f.limit {
+			break
+		}
+		list = append(list, loggedCommit{c.ID.String(), c.Time, c.Message})
+		first, _, _ := strings.Cut(c.Message, "\n")
+		lines = append(lines, fmt.Sprintf("%v  %s  %s", c.ID, c.Time.Format(time.DateTime), phrase.Printable(first)))
+	}
+	return printLines(cmd, map[string]any{"commits": list}, lines...)
+}
+
+func (f *icechunkFlags) branch(cmd *cobra.Command, r *icechunk.Repository, _ string, names []string) error {
+	ctx := cmd.Context()
+	if len(names) == 0 {
+		return f.list(cmd, "branches", r.Branches)
+	}
+	switch name := names[0]; {
+	case f.remove:
+		return f.done(cmd, "branch", name, "deleted", r.DeleteBranch(ctx, name))
+	case f.reset != "":
+		return f.done(cmd, "branch", name, "moved to "+f.reset, r.ResetBranch(ctx, name, f.reset))
+	default:
+		return f.done(cmd, "branch", name, "created", r.CreateBranch(ctx, name, f.at))
+	}
+}
+
+func (f *icechunkFlags) tag(cmd *cobra.Command, r *icechunk.Repository, _ string, names []string) error {
+	if len(names) == 0 {
+		return f.list(cmd, "tags", r.Tags)
+	}
+	if f.reset != "" {
+		return failure.BadArgument("a tag never changes: make another one")
+	}
+	if f.remove {
+		return f.done(cmd, "tag", names[0], "deleted", r.DeleteTag(cmd.Context(), names[0]))
+	}
+	return f.done(cmd, "tag", names[0], "created", r.CreateTag(cmd.Context(), names[0], f.at))
+}
+
+// done prints what was done to a reference.
+func (f *icechunkFlags) done(cmd *cobra.Command, kind, name, what string, err error) error {
+	if errors.Is(err, zarr.ErrInvalidArgument) {
+		return failure.BadArgument("%w", err)
+	}
+	if err != nil {
+		return err
+	}
+	return printLines(cmd, map[string]any{kind: name, "done": what}, fmt.Sprintf("%s %s: %s", kind, phrase.Printable(name), phrase.Printable(what)))
+}
+
+// list prints references.
+func (f *icechunkFlags) list(cmd *cobra.Command, kind string, read func(context.Context) ([]icechunk.Reference, error)) error {
+	if f.remove || f.reset != "" || f.at != "" {
+		return failure.BadArgument("--at, --reset and --delete need the NAME of a branch or tag")
+	}
+	refs, err := read(cmd.Context())
+	if err != nil {
+		return err
+	}
+	type reference struct {
+		Name     string `json:"name"`
+		Snapshot string `json:"snapshot"`
+	}
+	list, lines := []reference{}, []string(nil)
+	for _, ref := range refs {
+		list = append(list, reference{ref.Name, ref.Snapshot.String()})
+		lines = append(lines, fmt.Sprintf("%v  %s", ref.Snapshot, phrase.Printable(ref.Name)))
+	}
+	return printLines(cmd, map[string]any{kind: list}, slices.Clip(lines)...)
+}

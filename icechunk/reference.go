@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package icechunk
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/icechunk/internal/format"
+)
+
+// ErrExists means that a repository, or a branch or tag in it, exists.
+var ErrExists error = &kindError{"there is one", fs.ErrExist}
+
+// CreateBranch makes a branch at what follows @ in a location. If there is one of the
+// name, the error wraps [ErrExists].
+func (r *Repository) CreateBranch(ctx context.Context, name, at string) error {
+	return r.point(ctx, name, at, func(repo *format.Repository, snapshot int) (u format.Update, err error) {
+		if repo.Branches, err = extended(repo.Branches, "branch", name, snapshot); err != nil {
+			return u, err
+		}
+		return format.Update{Kind: format.BranchCreated, Name: name}, nil
+	})
+}
+
+// CreateTag makes a tag at what follows @ in a location. A tag never changes, and no
+// later tag gets its name, also after it was deleted.
+func (r *Repository) CreateTag(ctx context.Context, name, at string) error {
+	return r.point(ctx, name, at, func(repo *format.Repository, snapshot int) (u format.Update, err error) {
+		if _, was := slices.BinarySearch(repo.DeletedTags, name); was {
+			return u, fmt.Errorf("%w: a tag %q was deleted, and its name is never used again: choose another one", ErrExists, name)
+		}
+		if repo.Tags, err = extended(repo.Tags, "tag", name, snapshot); err != nil {
+			return u, err
+		}
+		return format.Update{Kind: format.TagCreated, Name: name}, nil
+	})
+}
+
+// ResetBranch moves a branch to what follows @ in a location. Snapshots that no branch or
+// tag leads to any longer stay until garbage is collected.
+func (r *Repository) ResetBranch(ctx context.Context, name, at string) error {
+	return r.point(ctx, name, at, func(repo *format.Repository, snapshot int) (format.Update, error) {
+		i, ok := format.Find(repo.Branches, name)
+		if !ok {
+			return format.Update{}, fmt.Errorf("%w: branch %q", ErrNoReference, name)
+		}
+		u := format.Update{Kind: format.BranchReset, Name: name, Previous: repo.Snapshots[repo.Branches[i].Snapshot].ID}
+		repo.Branches[i].Snapshot = snapshot
+		return u, nil
+	})
+}
+
+// DeleteBranch deletes a branch. Every repository keeps the branch main.
+func (r *Repository) DeleteBranch(ctx context.Context, name string) error {
+	if name == mainBranch {
+		return fmt.Errorf("%w: a repository always has the branch main", zarr.ErrInvalidArgument)
+	}
+	return r.update(ctx, func(repo *format.Repository) (u format.Update, err error) {
+		u = format.Update{Kind: format.BranchDeleted, Name: name}
+		repo.Branches, u.Previous, err = shortened(repo, repo.Branches, "branch", name)
+		return u, err
+	})
+}
+
+// DeleteTag deletes a tag.
+func (r *Repository) DeleteTag(ctx context.Context, name string) error {
+	return r.update(ctx, func(repo *format.Repository) (u format.Update, err error) {
+		u = format.Update{Kind: format.TagDeleted, Name: name}
+		if repo.Tags, u.Previous, err = shortened(repo, repo.Tags, "tag", name); err == nil {
+			i, _ := slices.BinarySearch(repo.DeletedTags, name)
+			repo.DeletedTags = slices.Insert(repo.DeletedTags, i, name)
+		}
+		return u, err
+	})
+}
+
+// point changes where a reference leads.
+func (r *Repository) point(ctx context.Context, name, at string, change func(*format.Repository, int) (format.Update, error)) error {
+	if name == "" || strings.ContainsAny(name, "/\x00") {
+		return fmt.Errorf("%w: %q is no name of a branch or tag: it has a character at least, and no slash", zarr.ErrInvalidArgument, name)
+	}
+	now, err := r.state(ctx)
+	if err != nil {
+		return err
+	}
+	if now.Repository == nil {
+		return errV1
+	}
+	id, err := r.find(ctx, now, at)
+	if err != nil {
+		return err
+	}
+	return r.update(ctx, func(repo *format.Repository) (format.Update, error) {
+		i, ok := repo.FindSnapshot(id)
+		if !ok {
+			return format.Update{}, fmt.Errorf("%w: snapshot %v", ErrNoReference, id)
+		}
+		return change(repo, i)
+	})
+}
+
+// extended returns references and one more.
+func extended(list []format.Reference, what, name string, snapshot int) ([]format.Reference, error) {
+	i, exists := format.Find(list, name)
+	if exists {
+		return nil, fmt.Errorf("%w: a %s %q", ErrExists, what, name)
+	}
+	return slices.Insert(list, i, format.Reference{Name: name, Snapshot: snapshot}), nil
+}
+
+// shortened returns references but one, and the snapshot of that.
+func shortened(repo *format.Repository, list []format.Reference, what, name string) ([]format.Reference, ID, error) {
+	i, ok := format.Find(list, name)
+	if !ok {
+		return nil, ID{}, fmt.Errorf("%w: %s %q", ErrNoReference, what, name)
+	}
+	id := repo.Snapshots[list[i].Snapshot].ID
+	return slices.Delete(list, i, i+1), id, nil
+}
