@@ -138,32 +138,43 @@ func (r *request) isAtEnd() bool {
 
 // stamp finds the versions of all stored chunks that the chunk is made from, before they
 // are read. See [request.verify].
-func (r *request) stamp(ctx context.Context) (err error) {
-	if r.stamps, err = r.versions(ctx, false); err == nil {
+func (r *request) stamp(ctx context.Context) error {
+	keys, err := r.keys(mostChunks)
+	if err != nil {
+		return err
+	}
+	if r.stamps, err = r.versions(ctx, keys, false); err == nil {
 		r.tag = r.sum()
 	}
 	return err
 }
 
-// versions returns the versions of these chunks.
-func (r *request) versions(ctx context.Context, fresh bool) (map[store.Key]sighting, error) {
+// keys returns the keys of these chunks, or an error if they are more than most.
+func (r *request) keys(most int) ([]store.Key, error) {
 	chunks, err := r.f.state.Grid.Touching(r.region)
 	if err != nil {
 		return nil, err
 	}
-	found := map[store.Key]sighting{}
-	var mu sync.Mutex
-	g, within := parallel.New(ctx)
-	g.SetLimit(r.concurrency())
-	count := 0
+	var keys []store.Key
 	for c := range chunks {
 		if _, _, ok := r.taken(c.Box()); !ok {
 			continue
 		}
-		if count++; count > mostChunks {
-			return nil, g.Wait(refuse(zarr.ErrLimit, "a chunk of the view is made from more than %s: ask for smaller ones with chunks=", quantity.Count(mostChunks, "chunks")))
+		if len(keys) >= most {
+			return nil, refuse(zarr.ErrLimit, "a chunk of the view is made from more than %s: ask for smaller ones with chunks=", quantity.Count(int64(most), "chunks"))
 		}
-		key := r.f.state.Engine.Key(c.Index)
+		keys = append(keys, r.f.state.Engine.Key(c.Index))
+	}
+	return keys, nil
+}
+
+// versions returns the versions of stored chunks.
+func (r *request) versions(ctx context.Context, keys []store.Key, fresh bool) (map[store.Key]sighting, error) {
+	found := map[store.Key]sighting{}
+	var mu sync.Mutex
+	g, within := parallel.New(ctx)
+	g.SetLimit(r.concurrency())
+	for _, key := range keys {
 		see := func() error {
 			is, err := r.version(within, key, fresh)
 			mu.Lock()
@@ -192,7 +203,7 @@ func (r *request) verify(ctx context.Context) error {
 		return err
 	}
 	changed := now != r.f && now.coding != r.f.coding
-	stamps, err := r.versions(ctx, true)
+	stamps, err := r.versions(ctx, slices.Collect(maps.Keys(r.stamps)), true)
 	if err != nil {
 		return err
 	}

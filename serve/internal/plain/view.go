@@ -160,8 +160,8 @@ func (v *View) Open(ctx context.Context, key store.Key) (store.Object, error) {
 }
 
 // Read reads a box of an array at a path as it is stored, and keeps the decoded chunks.
-// ok is false if the view cannot: it shows another state than that of the array of, or
-// has no such array.
+// ok is false if the view cannot: it shows another state than that of the array of, has
+// no such array, or the box has parts of many chunks.
 func (v *View) Read(ctx context.Context, path string, of *zarr.Array, box grid.Box, data []byte) (ok bool, err error) {
 	a, err := v.array(ctx, path)
 	if err != nil {
@@ -174,15 +174,28 @@ func (v *View) Read(ctx context.Context, path string, of *zarr.Array, box grid.B
 			break
 		}
 		r := &request{array: a, f: f, region: box}
-		if r.stamps, err = r.versions(ctx, false); err == nil {
-			err = r.read(ctx, strided.Contiguous(data, box.Shape(), f.kind.of.Size()))
+		keys, err := r.keys(mostBoxChunks)
+		if err == nil {
+			r.stamps, err = r.versions(ctx, keys, false)
 		}
-		if changed := r.verify(ctx); changed == nil {
+		if err != nil {
+			break
+		}
+		err = r.read(ctx, strided.Contiguous(data, box.Shape(), f.kind.of.Size()))
+		changed := r.verify(ctx)
+		if changed == nil {
 			return true, err
+		}
+		if !errors.Is(changed, errChanged) {
+			break
 		}
 	}
 	return false, ctx.Err()
 }
+
+// mostBoxChunks bounds the chunks that one [View.Read] keeps. Boxes of more of them share
+// little with those beside them.
+const mostBoxChunks = 256
 
 // made returns a chunk, which is made again if its source changes meanwhile.
 func (v *View) made(ctx context.Context, key store.Key) (r *request, data []byte, held int64, err error) {
