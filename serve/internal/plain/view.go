@@ -452,13 +452,13 @@ func (v *View) translated(g *zarr.Group) (*metadata.Group, error) {
 func (v *View) records(ctx context.Context, path string, g *zarr.Group) (nodes map[string][]byte, refused map[string]string, err error) {
 	nodes, refused = map[string][]byte{}, map[string]string{}
 	names, ranks := map[string]bool{}, map[int]bool{}
-	for m, err := range g.Members(ctx, true) {
+	for m, err := range Members(ctx, g, true) {
 		switch {
 		case ctx.Err() != nil:
 			return nil, nil, ctx.Err()
 		case errors.Is(err, store.ErrUnsupported):
 			return nil, nil, nil // members are not known
-		case IsWithheld(m, err), errors.Is(err, zarr.ErrInvalidMetadata):
+		case errors.Is(err, zarr.ErrInvalidMetadata):
 			continue // names that are no nodes here
 		case err != nil:
 			return nil, nil, err
@@ -536,8 +536,8 @@ func (v *View) List(ctx context.Context, dir store.Path, how store.Listing) iter
 		if !isGroup {
 			return
 		}
-		for m, err := range g.Members(ctx, false) {
-			if IsWithheld(m, err) || err == nil && m.Err != nil {
+		for m, err := range Members(ctx, g, false) {
+			if err == nil && m.Err != nil {
 				continue
 			}
 			if !yield(store.Entry{Name: m.Path, Dir: true}, err) {
@@ -545,12 +545,6 @@ func (v *View) List(ctx context.Context, dir store.Path, how store.Listing) iter
 			}
 		}
 	}
-}
-
-// IsWithheld reports whether an error of a listing of members is about a name that nobody
-// can read here, such as a link that leads out of the node. The other members are there.
-func IsWithheld(m zarr.Member, err error) bool {
-	return m.Path != "" && errors.Is(err, fs.ErrPermission) || errors.Is(err, store.ErrUnusable)
 }
 
 // documents returns the names of the documents of a node.
