@@ -32,7 +32,6 @@ import (
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // request is one chunk of a view that is asked for.
@@ -369,40 +368,6 @@ func (r *request) fill(ctx context.Context, inside strided.View) error {
 		r.f.level.Reduce(inside, below)
 	}
 	return err
-}
-
-// makeText is make for elements of variable length.
-func (r *request) makeText(ctx context.Context) ([]byte, error) {
-	c := r.view.cache
-	held, err := c.work.Acquire(ctx, c.reading*4)
-	if err != nil {
-		return nil, err
-	}
-	defer c.work.Release(held)
-	sel, err := r.stepped(r.region)
-	if err != nil {
-		return nil, err
-	}
-	text, err := zarr.Read[[]byte](ctx, r.source, sel)
-	if err != nil {
-		return nil, err
-	}
-	box := r.region
-	if r.f.level != nil {
-		box = r.f.level.Above(box)
-	}
-	// Two versions of a chunk may be made at the same time, so each has a store of its
-	// own.
-	files := memstore.New()
-	to, err := zarr.At(files, "").CreateArray(ctx, r.f.target.Spec(), &zarr.CreateOptions{Options: zarr.Options{StoreFill: true}})
-	if err == nil {
-		err = zarr.Write(ctx, to, selection.BoxOf(box), text.Data)
-	}
-	if err != nil {
-		return nil, withoutPlace(err)
-	}
-	data, _, err := files.Get(ctx, to.Core().State().Engine.Key(r.index), store.Request{}, nil)
-	return data, err
 }
 
 // read reads the elements of the region that the chunk takes into a view of them.

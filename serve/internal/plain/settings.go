@@ -186,15 +186,12 @@ const (
 	mostJoined    = 1024 // units of the source in one proposed chunk, about
 )
 
-// textBytes is the size that an element of variable length is assumed to have.
-const textBytes = 32
-
-// edges returns the chunk shape of an array whose source is decoded in cells of units.
-func (s Settings) edges(units *grid.Grid, size int, l Limits) ([]int64, error) {
+// edges returns the chunk shape of an array whose source is decoded in cells of units. A
+// proposed one has at most most bytes.
+func (s Settings) edges(units *grid.Grid, size int, most int64, l Limits) ([]int64, error) {
 	if s.Chunks != nil && len(s.Chunks) == units.Rank() {
 		return slices.Clone(s.Chunks), checkEdges(s.Chunks, units, size, l)
 	}
-	most := min(mostProposed, l.Chunk)
 	each := slices.Repeat([]int64{1}, units.Rank())
 	return propose(units, each, size, func(edges []int64) bool { return product(edges, size) <= most }), nil
 }

@@ -342,7 +342,8 @@ func (v *View) node(ctx context.Context, path string) (zarr.Node, error) {
 	if path != "" {
 		at = at.At(path)
 	}
-	return at.Open(ctx, &zarr.Options{Budget: v.cache.reading})
+	// The limit of a block bounds elements of variable length.
+	return at.Open(ctx, &zarr.Options{Budget: v.cache.reading, Limits: zarr.Limits{Block: v.cache.Limits.Chunk}})
 }
 
 // document returns a document of a node.
