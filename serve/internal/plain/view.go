@@ -66,6 +66,7 @@ type View struct {
 
 	mu     sync.Mutex
 	arrays map[string]*opening // by path
+	closed bool
 }
 
 // opening is an array that is open, or being opened.
@@ -94,10 +95,12 @@ func New(at *zarr.Location, s Settings, c *Cache) *View {
 // indices, so that a new view has to show it.
 func (v *View) Moved() bool { return v.moved.Load() }
 
-// Close forgets the arrays of a view that is no longer asked.
+// Close forgets the arrays of a view that nobody can ask any longer. Requests that are in
+// work end as they can, and open no further arrays.
 func (v *View) Close() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.closed = true
 	n := 0
 	for _, o := range v.arrays {
 		if o.isOpen() && v.settings.IsPinned() {
@@ -282,6 +285,10 @@ func (v *View) array(ctx context.Context, path string) (*array, error) {
 	for {
 		v.mu.Lock()
 		o := v.arrays[path]
+		if o == nil && v.closed {
+			v.mu.Unlock()
+			return nil, errClosed
+		}
 		if o == nil {
 			o = &opening{done: make(chan struct{})}
 			v.arrays[path] = o
@@ -307,14 +314,24 @@ func (v *View) array(ctx context.Context, path string) (*array, error) {
 // open opens an array. A failure is not remembered: the array may appear, and a store may
 // answer again.
 func (v *View) open(ctx context.Context, path string, o *opening) {
-	defer close(o.done)
-	o.array, o.err = v.opened(ctx, path)
-	if o.err != nil {
-		v.mu.Lock()
-		delete(v.arrays, path)
-		v.mu.Unlock()
+	a, err := v.opened(ctx, path)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	// Views whose names pin the chunks are the ones of which there may be any number.
+	switch {
+	case err == nil && v.closed:
+		err = errClosed
+	case err == nil && v.settings.IsPinned() && !v.cache.open():
+		err = &Refusal{fmt.Errorf("%w: views have %s open; name fewer nodes, or start the server again", zarr.ErrLimit, quantity.Count(v.cache.Limits.Arrays, "arrays"))}
 	}
+	if o.array, o.err = a, err; err != nil {
+		delete(v.arrays, path)
+	}
+	close(o.done) // while Close cannot come in between
 }
+
+// errClosed is the error for a view that many others have followed.
+var errClosed = fmt.Errorf("%w: many changes have followed", ErrGone)
 
 func (v *View) opened(ctx context.Context, path string) (*array, error) {
 	node, err := v.node(ctx, path)
@@ -328,12 +345,7 @@ func (v *View) opened(ctx context.Context, path string) (*array, error) {
 	if !ok {
 		return nil, errGroup
 	}
-	a, err := v.newArray(ctx, path, source)
-	// Views whose names pin the chunks are the ones of which there may be any number.
-	if err == nil && v.settings.IsPinned() && !v.cache.open() {
-		err = &Refusal{fmt.Errorf("%w: views have %s open; name fewer nodes, or start the server again", zarr.ErrLimit, quantity.Count(v.cache.Limits.Arrays, "arrays"))}
-	}
-	return a, err
+	return v.newArray(ctx, path, source)
 }
 
 // node opens the source of a node.
