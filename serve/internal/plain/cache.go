@@ -5,11 +5,11 @@ package plain
 import (
 	"container/list"
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/store"
 )
 
@@ -208,13 +208,9 @@ func (s *shelf) fill(ctx context.Context, e *entry, make func(context.Context) (
 	}
 }
 
-// careful returns a panic as an error: that of a codec must not end the server.
+// careful returns a panic as an error: one in a goroutine would end the server.
 func careful(ctx context.Context, make func(context.Context) ([]byte, error)) (data []byte, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
+	defer parallel.Recover(&err)
 	return make(ctx)
 }
 

@@ -44,6 +44,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
@@ -333,7 +334,8 @@ func (v *View) open(ctx context.Context, path string, o *opening) {
 // errClosed is the error for a view that many others have followed.
 var errClosed = fmt.Errorf("%w: many changes have followed", ErrGone)
 
-func (v *View) opened(ctx context.Context, path string) (*array, error) {
+func (v *View) opened(ctx context.Context, path string) (a *array, err error) {
+	defer parallel.Recover(&err) // others wait for the array
 	node, err := v.node(ctx, path)
 	if errors.Is(err, zarr.ErrUnsupported) {
 		err = refusal(withoutPlace(err)) // such as of an unknown codec
