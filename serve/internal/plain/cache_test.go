@@ -5,6 +5,7 @@ package plain
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"testing"
@@ -136,6 +137,24 @@ func TestVersionOf(t *testing.T) {
 		if is := versionOf(store.Info{Version: store.MakeVersion(c.version), Modified: now.Add(-c.age)}, now); is != c.want {
 			t.Errorf("%+v: %q", c, is)
 		}
+	}
+}
+
+// TestEncoder expects another version of chunks for another version of what encodes them,
+// also in a program that only imports this module.
+func TestEncoder(t *testing.T) {
+	module := func(path, version string) *debug.Module { return &debug.Module{Path: path, Version: version} }
+	seen := map[string]bool{}
+	for _, deps := range [][]*debug.Module{
+		{module("varve.dev/zarr", "v1.0.0"), module("github.com/klauspost/compress", "v1.0.0")},
+		{module("varve.dev/zarr", "v1.0.1"), module("github.com/klauspost/compress", "v1.0.0")},
+		{module("varve.dev/zarr", "v1.0.0"), module("github.com/klauspost/compress", "v1.0.1")},
+		{{Path: "varve.dev/zarr", Version: "v1.0.0", Replace: module("example.org/fork", "v1.0.0")}, module("github.com/klauspost/compress", "v1.0.0")},
+	} {
+		seen[encoderOf(&debug.BuildInfo{Main: *module("example.org/host", "v1.0.0"), Deps: deps})] = true
+	}
+	if len(seen) != 4 {
+		t.Errorf("the versions are %v", seen)
 	}
 }
 

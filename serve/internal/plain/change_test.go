@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
@@ -344,6 +345,27 @@ func TestReadAsksFew(t *testing.T) {
 			if n := h.asked.Load(); ok || err != nil || n < asked[0] || n > asked[1] {
 				t.Errorf("%d chunks, near %v: %v, %v after %d questions", stop, near, ok, err, n)
 			}
+		}
+	}
+}
+
+// TestAsksAfterRead counts how often a far store is asked for the version of a chunk: once
+// in a second before a chunk of the view is answered, and once after each that is made.
+func TestAsksAfterRead(t *testing.T) {
+	s := memstore.New()
+	created(t, s, 8, zarr.Spec{Chunks: grid.Chunks(8)})
+	h := &hooked{Store: s}
+	v := viewOf(t, h, "regular,chunks=2")
+	shown(t, v, "")
+	begun := time.Now()
+	for round := range 2 {
+		for _, key := range []string{"c/0", "c/1", "c/2", "c/3"} {
+			if _, _, err := v.Get(t.Context(), store.MustKey(key), store.Request{}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := h.asked.Load(); n != 5 && time.Since(begun) < time.Second {
+			t.Errorf("%d questions after round %d, want 1 and 4", n, round)
 		}
 	}
 }

@@ -232,14 +232,28 @@ var encoder = sync.OnceValue(func() string {
 	if !ok {
 		return ""
 	}
+	return encoderOf(info)
+})
+
+// encoderOf returns that version for a program, which may be one of another module.
+func encoderOf(info *debug.BuildInfo) string {
 	text := info.Main.Version
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" {
 			text += " " + s.Value
 		}
 	}
+	for _, m := range info.Deps {
+		if m.Path != "varve.dev/zarr" && m.Path != "github.com/klauspost/compress" {
+			continue
+		}
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		text += " " + m.Path + "@" + m.Version
+	}
 	return text
-})
+}
 
 // sum returns a version of the chunk, which changes with everything that it is made from.
 func (r *request) sum() sighting {
