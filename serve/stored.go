@@ -68,7 +68,7 @@ func (s *served) serve(w http.ResponseWriter, r *http.Request, path string) erro
 		name, rest, more = strings.Cut(rest, "/")
 		switch hidden := plain.IsHidden(name); {
 		case hidden && more && name != own.Dir && name != "." && name != "..":
-			// It may be a chunk of a hidden array, and readers take 404 for the fill value.
+			// It may be a chunk of a hidden array. Readers take 404 for the fill value.
 			refuse(w, http.StatusForbidden, "nothing is served below this name: names that begin with a period, of manifests and of files of Varve are hidden")
 			return nil
 		case hidden:

@@ -215,9 +215,9 @@ func careful(ctx context.Context, make func(context.Context) ([]byte, error)) (d
 }
 
 // trusted is how long a version that a far store has told is taken for the present one.
-// To ask for each chunk of each request would double the requests. It does not count for a
-// chunk that has just been made: only a version that is told after the read proves that it
-// was not another one.
+// To ask for each chunk of each request would double the requests. It does not count for
+// a chunk that has just been made: only a version that is told after the read proves that
+// it was not another one.
 const trusted = time.Second
 
 // versionOf returns the text of a version under which bytes are kept, or "". The time of

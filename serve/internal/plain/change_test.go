@@ -349,8 +349,9 @@ func TestReadAsksFew(t *testing.T) {
 	}
 }
 
-// TestAsksAfterRead counts how often a far store is asked for the version of a chunk: once
-// in a second before a chunk of the view is answered, and once after each that is made.
+// TestAsksAfterRead counts how often a far store is asked for the version of a chunk:
+// once in a second before a chunk of the view is answered, and once after each that is
+// made.
 func TestAsksAfterRead(t *testing.T) {
 	s := memstore.New()
 	created(t, s, 8, zarr.Spec{Chunks: grid.Chunks(8)})

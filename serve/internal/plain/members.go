@@ -26,8 +26,8 @@ func IsHidden(name string) bool {
 }
 
 // Members yields the members of a group that are served. It leaves out hidden ones, whose
-// chunks nobody could read, and names that nobody can read here, such as a link that leads
-// out of the node. The other members are there.
+// chunks nobody could read, and names that nobody can read here, such as a link that
+// leads out of the node. The other members are there.
 func Members(ctx context.Context, g *zarr.Group, recursive bool) iter.Seq2[zarr.Member, error] {
 	return func(yield func(zarr.Member, error) bool) {
 		for m, err := range g.Members(ctx, recursive) {

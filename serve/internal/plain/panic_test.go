@@ -11,6 +11,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
@@ -39,6 +40,8 @@ func (f *faulty) Decode(dst, src []byte, _ int64) ([]byte, error) {
 // TestPanic expects that a panic of a codec is an error of what asks for the chunk, of
 // views and of the library, in all goroutines.
 func TestPanic(t *testing.T) {
+	parallel.Crash.Store(false)
+	defer parallel.Crash.Store(true)
 	f, codecs := new(faulty), new(codec.Registry)
 	for _, name := range []string{"bytes", "vlen-utf8", "sharding_indexed", "crc32c"} {
 		codecs.Register(name, func(c []byte) (any, error) {

@@ -25,8 +25,8 @@
 // A [Cache] keeps decoded chunks of the sources, so that neighbouring chunks of a view
 // decode a chunk of the source once, and encoded chunks, for programs that read one in
 // ranges. Before they are used, the store is asked whether the chunks that they were made
-// from are the same, a far store at most once in a second. When a chunk has been made, the
-// store is asked again: what was read may be newer.
+// from are the same, a far store at most once in a second. When a chunk has been made,
+// the store is asked again: what was read may be newer.
 package plain
 
 import (
