@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/serve/internal/plain"
 )
 
 // Event is what has become of an array, as /@events tells it.
@@ -205,7 +206,7 @@ func (w *watcher) search(ctx context.Context, arrays map[string]*watched) {
 	}
 	found("", node)
 	if g, ok := node.(*zarr.Group); ok {
-		for m, err := range g.Members(ctx, true) {
+		for m, err := range plain.Members(ctx, g, true) {
 			if err == nil && m.Err == nil && !found(m.Path, m.Node) {
 				return // members are opened on the way
 			}

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"varve.dev/zarr/serve/internal/plain"
 	"varve.dev/zarr/store"
 )
 
@@ -62,7 +63,7 @@ func (s *served) list(w http.ResponseWriter, r *http.Request, path string) error
 			return s.answer(w, r, err)
 		case err != nil:
 			return &cutShort{err} // half a list would be a wrong one
-		case isHidden(e.Name):
+		case plain.IsHidden(e.Name):
 			continue
 		}
 		if page == nil {
@@ -88,7 +89,7 @@ func (s *served) isDirectory(r *http.Request, path string) bool {
 		return false
 	}
 	for e, err := range store.List(r.Context(), s.store, dir, store.Flat) {
-		if err != nil || !isHidden(e.Name) {
+		if err != nil || !plain.IsHidden(e.Name) {
 			return err == nil
 		}
 	}
@@ -114,9 +115,9 @@ func newPage(w http.ResponseWriter, r *http.Request) *page {
 
 // link adds a name below dir, which is empty or ends with a slash.
 func (p *page) link(dir, name string) {
-	plain, isDir := strings.CutSuffix(name, "/")
+	bare, isDir := strings.CutSuffix(name, "/")
 	// What precedes a colon would be the scheme of an address.
-	to := dir + strings.ReplaceAll(url.PathEscape(plain), ":", "%3A")
+	to := dir + strings.ReplaceAll(url.PathEscape(bare), ":", "%3A")
 	if isDir {
 		to += "/"
 	}

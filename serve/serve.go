@@ -196,7 +196,7 @@ func checkName(name string) error {
 		return errors.New("a node needs a name, which begins its addresses")
 	case strings.HasPrefix(name, "@"):
 		return fmt.Errorf("the name %q begins with @, as the addresses of the server itself do: give another name", name)
-	case isHidden(name) || strings.ContainsAny(name, "/\\\x00"):
+	case plain.IsHidden(name) || strings.ContainsAny(name, "/\\\x00"):
 		return fmt.Errorf("%q cannot be the name of a node that is served: give another name", name)
 	}
 	return nil

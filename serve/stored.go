@@ -55,15 +55,6 @@ func newServed(n Node, interval time.Duration) (*served, error) {
 	return s, nil
 }
 
-// isHidden reports whether no value or directory of this name is served: files of Varve,
-// manifests, and names of other programs that begin with a period.
-func isHidden(name string) bool {
-	if nodename.IsDocument(name) {
-		return false
-	}
-	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, own.Dir) || strings.HasPrefix(name, own.Temporary) || strings.HasSuffix(name, own.ManifestSuffix)
-}
-
 // isChunkName reports whether the last part of a key is one of a chunk: c, or numbers.
 func isChunkName(name string) bool {
 	return name == "c" || strings.Trim(strings.TrimPrefix(name, "c."), "0123456789.") == ""
@@ -72,8 +63,15 @@ func isChunkName(name string) bool {
 // serve answers a request for a path below the node. The error is for the log; the
 // request is answered.
 func (s *served) serve(w http.ResponseWriter, r *http.Request, path string) error {
-	for name := range strings.SplitSeq(strings.TrimSuffix(path, "/"), "/") {
-		if isHidden(name) {
+	name, rest, more := "", strings.TrimSuffix(path, "/"), true
+	for more {
+		name, rest, more = strings.Cut(rest, "/")
+		switch hidden := plain.IsHidden(name); {
+		case hidden && more && name != own.Dir && name != "." && name != "..":
+			// It may be a chunk of a hidden array. Readers take 404 for the fill value.
+			refuse(w, http.StatusForbidden, "nothing is served below this name: names that begin with a period, of manifests and of files of Varve are hidden")
+			return nil
+		case hidden:
 			refuse(w, http.StatusNotFound, "there is no such key")
 			return nil
 		}
@@ -149,7 +147,7 @@ var errLeadsOut = fmt.Errorf("a symbolic link to what is not served: %w", fs.Err
 // contains reports whether a path below the node lies in it after all symbolic links are
 // followed, and is not hidden there. The node itself may be a link, and may have been
 // switched to another node since the last request.
-func (s *served) contains(path string) bool { return s.holds(path, isHidden) }
+func (s *served) contains(path string) bool { return s.holds(path, plain.IsHidden) }
 
 // holds reports whether a path below the node lies in it after all symbolic links are
 // followed, without a segment that is refused.
@@ -198,9 +196,9 @@ func (c *confined) check(key store.Key) error {
 		}
 		path = below
 	}
-	refused := isHidden
+	refused := plain.IsHidden
 	for name := range strings.SplitSeq(path, "/") {
-		if isHidden(name) {
+		if plain.IsHidden(name) {
 			refused = func(string) bool { return false } // the library reads its own files
 		}
 	}

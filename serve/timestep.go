@@ -141,10 +141,7 @@ func (t *timeline) look(ctx context.Context) (int64, error) {
 		err = consider(node)
 	case *zarr.Group:
 		seen := 0
-		for m, memberErr := range node.Members(ctx, true) {
-			if plain.IsWithheld(m, memberErr) {
-				continue
-			}
+		for m, memberErr := range plain.Members(ctx, node, true) {
 			if memberErr != nil {
 				return 0, memberErr
 			}

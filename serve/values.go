@@ -215,7 +215,7 @@ func (v *values) hold(ctx context.Context, src *export.Source, pixels int64) (in
 // open opens the array.
 func (a *asked) open(ctx context.Context, budget int64) error {
 	for name := range strings.SplitSeq(a.path, "/") {
-		if isHidden(name) {
+		if plain.IsHidden(name) {
 			return errNotThere
 		}
 	}
@@ -248,14 +248,11 @@ const mostNamed = 20
 // groupError is the error for a group in place of an array.
 func (a *asked) groupError(ctx context.Context, g *zarr.Group) error {
 	var names []string
-	for m, err := range g.Members(ctx, false) {
-		if plain.IsWithheld(m, err) {
-			continue
-		}
+	for m, err := range plain.Members(ctx, g, false) {
 		if err != nil || len(names) > mostNamed {
 			break
 		}
-		if _, ok := m.Node.(*zarr.Array); ok && !isHidden(m.Path) {
+		if _, ok := m.Node.(*zarr.Array); ok {
 			names = append(names, m.Path)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/serve"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
@@ -154,7 +156,7 @@ func TestViewStatuses(t *testing.T) {
 		"/@regular/odd/zarr.json":             406,
 		"/@regular/n/__varve/x":               404,
 		"/@regular/n/.hidden":                 404,
-		"/@regular,chunks=9999999/n/.x/c/0":   404,
+		"/@regular,chunks=9999999/n/.x/c/0":   403,
 		"/@regular,chunks=99999999/n/c/0":     400,
 		"/@regular,chunks=3,codec=none/n/c/3": 200,
 	} {
@@ -390,4 +392,64 @@ func TestCoarseView(t *testing.T) {
 			t.Errorf("%s: status %d", path, is.StatusCode)
 		}
 	}
+}
+
+// TestHiddenMembers expects no array of which nobody can read a chunk: views, values,
+// events and the time step leave out hidden names, and their keys are not missing ones.
+func TestHiddenMembers(t *testing.T) {
+	s := memstore.New()
+	g := zarr.At(s, "n")
+	if _, err := g.CreateGroup(t.Context(), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	for path, dimension := range map[string]string{"good": "time", ".draft": "other", "old.vz": "time", ".d/x": "time", "in/.d": "time", "in/good": "time"} {
+		spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Int32, Chunks: grid.Chunks(2), DimensionNames: []string{dimension}}
+		a, err := g.At(path).CreateArray(t.Context(), spec, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 1 // the newest step of the hidden arrays is an earlier one
+		if strings.HasSuffix(path, "good") {
+			n = 4
+		}
+		if err := zarr.Write(t.Context(), a, selection.Box{{0, int64(n)}}, numbers(1, n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := handler(t, g, nil)
+	for path, want := range map[string][]string{
+		"/@regular/n/zarr.json": {"good", "in", "in/good"},
+		"/@v2/n/.zmetadata":     {".zattrs", ".zgroup", "good/.zarray", "good/.zattrs", "in/.zattrs", "in/.zgroup", "in/good/.zarray", "in/good/.zattrs"},
+	} {
+		var doc struct {
+			Consolidated struct{ Metadata map[string]any } `json:"consolidated_metadata"`
+			Metadata     map[string]any
+		}
+		text := body(t, request(t, h, "GET", path))
+		if err := json.Unmarshal([]byte(text), &doc); err != nil {
+			t.Fatal(err)
+		}
+		names := append(slices.Collect(maps.Keys(doc.Consolidated.Metadata)), slices.Collect(maps.Keys(doc.Metadata))...)
+		slices.Sort(names)
+		if !slices.Equal(names, want) {
+			t.Errorf("%s describes %q, want %q", path, names, want)
+		}
+	}
+	for path, want := range map[string]struct {
+		status int
+		text   string
+	}{
+		"/@regular,coarsen=other:2/n/zarr.json": {400, "no array has the dimension"},
+		"/@values/n":                            {400, "such as good"},
+		"/n/current-timestep":                   {200, `{"timestep":3}`},
+		"/@regular/n/.draft/c/0":                {403, ""}, "/@regular/n/old.vz/zarr.json": {403, ""}, "/@v2/n/in/.d/0": {403, ""},
+		"/n/.draft/c/0": {403, ""}, "/n/.draft/zarr.json": {403, ""}, "/n/.d/x/c/0": {403, ""}, "/n/.draft": {404, ""}, "/n/__varve/x/c/0": {404, ""}, "/n/__varvex/c/0": {403, ""}, "/n/.d/": {404, ""},
+	} {
+		if is := request(t, h, "GET", path); is.StatusCode != want.status || !strings.Contains(body(t, is), want.text) {
+			t.Errorf("%s: status %d, want %d and %s", path, is.StatusCode, want.status, want.text)
+		}
+	}
+	events := follow(t, watchedServer(t, s).URL)
+	events.want("present", "good", 4)
+	events.want("present", "in/good", 4)
 }

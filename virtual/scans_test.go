@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/test/filetest"
 	"varve.dev/zarr/metadata"
@@ -26,6 +27,8 @@ import (
 	"varve.dev/zarr/virtual/internal/hdf5"
 	"varve.dev/zarr/virtual/scan"
 )
+
+func init() { parallel.Crash.Store(true) } // tests look for panics
 
 // archive is a folder with files and a manifest of them.
 type archive struct {

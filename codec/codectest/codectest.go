@@ -20,8 +20,12 @@ import (
 	"testing"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/racing"
 )
+
+// A panic for damaged bytes is a failure, also where a chain would make it an error.
+func init() { parallel.Crash.Store(true) }
 
 // Run runs the suite, with a subtest for each requirement. Under the race detector it
 // skips long checks that use one goroutine, such as those with damaged bytes. Run the

@@ -24,10 +24,13 @@ import (
 	_ "varve.dev/zarr/internal/codecs/conditional"
 	_ "varve.dev/zarr/internal/codecs/n5"
 	_ "varve.dev/zarr/internal/codecs/numcodecs"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 )
+
+func init() { parallel.Crash.Store(true) } // tests look for panics
 
 // errBroken is what the codec "broken" fails with.
 var errBroken = errors.New("broken on purpose")

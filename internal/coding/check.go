@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/observe"
@@ -47,14 +48,15 @@ func AddInner(c *codec.Check, index []int64, off int64, of *codec.Check) {
 // Faults are part of the result, not errors. It fails with [fs.ErrNotExist] if the chunk
 // is not stored, and with [store.ErrConflict] if it is replaced during the check. If src
 // is [Stored], the caller holds a core.
-func (c *Chain) Check(ctx context.Context, w *Work, shape []int64, src Source, deep bool) (*codec.Check, error) {
+func (c *Chain) Check(ctx context.Context, w *Work, shape []int64, src Source, deep bool) (out *codec.Check, err error) {
+	defer parallel.Recover(&err)
 	if !c.Divided() {
 		return c.checkWhole(ctx, w, shape, src, deep)
 	}
 	if !c.inOrder {
 		shape = c.permuted(shape)
 	}
-	out, err := c.divider().Check(ctx, w, shape, src, deep)
+	out, err = c.divider().Check(ctx, w, shape, src, deep)
 	if err != nil {
 		return nil, c.failSerial(err)
 	}

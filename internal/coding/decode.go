@@ -7,6 +7,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 )
@@ -15,7 +16,8 @@ import (
 // encoded shape of the chunk, Size, Data to exactly the bytes of its elements, and Heap
 // if elements differ in length. Decode sets Strides, reusing their memory. They are those
 // of C order unless codecs reorder axes. Errors wrap [codec.ErrCorrupt].
-func (c *Chain) Decode(v *strided.View, src []byte) error {
+func (c *Chain) Decode(v *strided.View, src []byte) (err error) {
+	defer parallel.Recover(&err)
 	c.setStrides(v)
 	// Fast path: the block has the shape of the chunk.
 	if c.inOrder && !c.varies {

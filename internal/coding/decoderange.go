@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -28,6 +29,7 @@ func (c *Chain) ranger() codec.RangeDecoder {
 // has at least one element and lies within the chunk. All other elements of v are
 // undefined afterwards. DecodeWithin may miss damage that does not affect the part.
 func (c *Chain) DecodeWithin(v *strided.View, part strided.Part, src []byte) (err error) {
+	defer parallel.Recover(&err)
 	if c.ranges == nil {
 		return c.Decode(v, src)
 	}

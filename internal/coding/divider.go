@@ -8,6 +8,7 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
@@ -179,7 +180,8 @@ func (c *Chain) CheckGrid(g *grid.Grid) error {
 // Alias points v to the elements of a chunk within its stored bytes src, without
 // decoding. The caller sets Shape and Size. It returns false if the chunk must be
 // decoded. Errors wrap [codec.ErrCorrupt].
-func (c *Chain) Alias(v *strided.View, src []byte) (bool, error) {
+func (c *Chain) Alias(v *strided.View, src []byte) (ok bool, err error) {
+	defer parallel.Recover(&err)
 	if !c.shows {
 		return false, nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
 )
@@ -114,11 +115,12 @@ func (r *Revision) Spliced() bool {
 
 // EncodePart returns the stored form of a chunk after the edit; see [PartialEncoder]. The
 // chain must be [Chain.Divided].
-func (c *Chain) EncodePart(ctx context.Context, w *Work, e Edit, src Source) (*Revision, error) {
+func (c *Chain) EncodePart(ctx context.Context, w *Work, e Edit, src Source) (out *Revision, err error) {
+	defer parallel.Recover(&err)
 	if !c.inOrder {
 		e = c.permutedEdit(e)
 	}
-	out, err := c.serial.(PartialEncoder).EncodePart(ctx, w, e, src)
+	out, err = c.serial.(PartialEncoder).EncodePart(ctx, w, e, src)
 	return out, c.failSerial(err)
 }
 

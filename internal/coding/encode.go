@@ -7,12 +7,14 @@ import (
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/strided"
 )
 
 // Encode appends the stored form of a chunk to dst. src has its elements in its encoded
 // shape.
-func (c *Chain) Encode(dst []byte, src strided.View) ([]byte, error) {
+func (c *Chain) Encode(dst []byte, src strided.View) (out []byte, err error) {
+	defer parallel.Recover(&err)
 	// Fast path: the elements are the stored form.
 	if c.plain && c.order != nil && len(c.bytes) == 0 {
 		if c.inOrder {
@@ -101,6 +103,8 @@ func (c *Chain) encodeBytes(dst, src []byte, own *budget.Buffer) ([]byte, error)
 // that of its source. If last is set, the first step releases the whole heap of src, so
 // the caller must not use its elements again.
 func (c *Chain) EncodeNew(src strided.View, last bool) (value []byte, buffer strided.Loan, err error) {
+	buffer = (*budget.Buffer)(nil) // for a panic
+	defer parallel.Recover(&err)
 	if !c.varies {
 		b := budget.Get(c.MaxEncoded(src.Shape, src.ElementBytes()))
 		out, err := c.Encode(b.B, src)

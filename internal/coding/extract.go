@@ -5,6 +5,7 @@ package coding
 import (
 	"context"
 
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -67,7 +68,8 @@ func (c *Chain) Hull(shape []int64, p strided.Part) int64 {
 }
 
 // DecodePart decodes a part of a chunk into p.Into. The chain must be [Chain.Partial].
-func (c *Chain) DecodePart(ctx context.Context, w *Work, p Extract, src Source) error {
+func (c *Chain) DecodePart(ctx context.Context, w *Work, p Extract, src Source) (err error) {
+	defer parallel.Recover(&err)
 	if !c.inOrder {
 		p.Shape, p.Part, p.Into = c.permuted(p.Shape), c.permutedPart(p.Part, p.Shape), c.permutedBlock(p.Part, p.Into)
 	}

@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 )
@@ -102,20 +103,26 @@ func (c Cores) Each(ctx context.Context, n int64, work func(worker int, i int64)
 func (c Cores) eachOf(ctx context.Context, n int64, work func(worker int, i int64) error) error {
 	var next atomic.Int64
 	var failed atomic.Pointer[error]
-	drain := func(worker int) {
+	some := func(worker int) (err error) {
+		defer parallel.Recover(&err)
 		for failed.Load() == nil {
 			i := next.Add(1) - 1
 			if i >= n {
-				return
+				return nil
 			}
-			err := ctx.Err()
-			if err == nil {
+			if err = ctx.Err(); err == nil {
 				err = work(worker, i)
 			}
 			if err != nil {
-				first := err // escapes to the heap, so copy only if there is an error
-				failed.CompareAndSwap(nil, &first)
+				return err
 			}
+		}
+		return nil
+	}
+	drain := func(worker int) {
+		if err := some(worker); err != nil {
+			first := err // escapes to the heap, so copy only if there is an error
+			failed.CompareAndSwap(nil, &first)
 		}
 	}
 	var others sync.WaitGroup

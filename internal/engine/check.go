@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/store"
 )
 
@@ -75,7 +76,8 @@ func (a *Array) CheckAll(ctx context.Context, how Checking) iter.Seq2[Checked, e
 	}
 }
 
-func (a *Array) checkAll(ctx context.Context, how Checking, found chan<- Checked) error {
+func (a *Array) checkAll(ctx context.Context, how Checking, found chan<- Checked) (err error) {
+	defer parallel.Recover(&err)
 	boxes, err := how.Numbers.Boxes(a.Grid.Chunks())
 	if err != nil {
 		return err

@@ -27,6 +27,7 @@ import (
 	_ "varve.dev/zarr/internal/codecs/gzipcodec"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/engine"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/internal/strided"
@@ -36,7 +37,10 @@ import (
 	"varve.dev/zarr/store/memstore"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	parallel.Crash.Store(true)
+	goleak.VerifyTestMain(m)
+}
 
 func must[T any](v T, err error) T {
 	if err != nil {

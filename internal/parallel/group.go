@@ -32,14 +32,19 @@ func New(ctx context.Context) (*Group, context.Context) {
 // SetLimit makes Go wait while n goroutines run.
 func (g *Group) SetLimit(n int) { g.work.SetLimit(n) }
 
-// Go calls part in a new goroutine.
+// Go calls part in a new goroutine. A panic is an error.
 func (g *Group) Go(part func() error) {
 	g.work.Go(func() error {
 		// errgroup gets no error: it would return the first one to return, which may be a
 		// cancellation.
-		g.Fail(part())
+		g.Fail(safely(part))
 		return nil
 	})
+}
+
+func safely(part func() error) (err error) {
+	defer Recover(&err)
+	return part()
 }
 
 // Fail cancels the group with an error, unless that is nil. Only the first error counts.

@@ -5,6 +5,9 @@ package parallel_test
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -55,5 +58,26 @@ func TestCaller(t *testing.T) {
 	g.Go(func() error { return nil })
 	if err := g.Wait(nil); err != nil || ctx.Err() == nil {
 		t.Errorf("%v, and the context ends with %v", err, ctx.Err())
+	}
+}
+
+// TestPanic expects a panic as an error, and that a goroutine may end itself, as those of
+// tests do.
+func TestPanic(t *testing.T) {
+	g, ctx := parallel.New(t.Context())
+	g.SetLimit(1)
+	g.Go(func() error { panic(fs.ErrNotExist) })
+	<-ctx.Done()
+	err := g.Wait(nil)
+	if err == nil || errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "panic: file does not exist") || !strings.Contains(err.Error(), "TestPanic") {
+		t.Errorf("the failure is %v", err)
+	}
+	g, _ = parallel.New(t.Context())
+	g.Go(func() error {
+		runtime.Goexit()
+		return nil
+	})
+	if err := g.Wait(nil); err != nil {
+		t.Error(err)
 	}
 }

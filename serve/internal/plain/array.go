@@ -77,7 +77,9 @@ func (v *View) newArray(ctx context.Context, path string, source *zarr.Array) (*
 	}
 	size := kind.shown.Size()
 	if kind.shown.Variable() {
-		size = textBytes
+		if size, err = a.textSize(ctx, state); err != nil {
+			return nil, err
+		}
 	}
 	l, err := a.coarsen(ctx, state)
 	if err != nil {
@@ -108,11 +110,14 @@ func (a *array) coarsen(ctx context.Context, s *snapshot.Array) (*level, error) 
 
 // cut sets the chunk shape. size is that of an element of the view, in bytes.
 func (a *array) cut(s *snapshot.Array, l *level, size int) (err error) {
-	v := a.view
+	v, most := a.view, min(mostProposed, a.view.cache.Limits.Chunk)
+	if s.Type.Variable() {
+		most = min(most, v.cache.Limits.Chunk/spareText)
+	}
 	if l == nil {
-		a.edges, err = v.settings.edges(s.Finest(), size, v.cache.Limits)
+		a.edges, err = v.settings.edges(s.Finest(), size, most, v.cache.Limits)
 	} else {
-		a.edges, err = v.settings.coarseEdges(a.newDemand(s, l, size), axes(s))
+		a.edges, err = v.settings.coarseEdges(a.newDemand(s, l, size), most, axes(s))
 	}
 	a.spans = slices.Clone(a.edges)
 	for i, n := range a.block {

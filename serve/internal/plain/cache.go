@@ -5,11 +5,11 @@ package plain
 import (
 	"container/list"
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
 	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/store"
 )
 
@@ -208,18 +208,16 @@ func (s *shelf) fill(ctx context.Context, e *entry, make func(context.Context) (
 	}
 }
 
-// careful returns a panic as an error: that of a codec must not end the server.
+// careful returns a panic as an error: one in a goroutine would end the server.
 func careful(ctx context.Context, make func(context.Context) ([]byte, error)) (data []byte, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
+	defer parallel.Recover(&err)
 	return make(ctx)
 }
 
 // trusted is how long a version that a far store has told is taken for the present one.
-// To ask for each chunk of each request would double the requests.
+// To ask for each chunk of each request would double the requests. It does not count for
+// a chunk that has just been made: only a version that is told after the read proves that
+// it was not another one.
 const trusted = time.Second
 
 // versionOf returns the text of a version under which bytes are kept, or "". The time of

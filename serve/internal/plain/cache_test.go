@@ -5,13 +5,17 @@ package plain
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
 )
 
 // TestShelfOnce makes bytes once for calls that come at the same time.
@@ -133,5 +137,74 @@ func TestVersionOf(t *testing.T) {
 		if is := versionOf(store.Info{Version: store.MakeVersion(c.version), Modified: now.Add(-c.age)}, now); is != c.want {
 			t.Errorf("%+v: %q", c, is)
 		}
+	}
+}
+
+// TestEncoder expects another version of chunks for another version of what encodes them,
+// also in a program that only imports this module.
+func TestEncoder(t *testing.T) {
+	module := func(path, version string) *debug.Module { return &debug.Module{Path: path, Version: version} }
+	seen := map[string]bool{}
+	for _, deps := range [][]*debug.Module{
+		{module("varve.dev/zarr", "v1.0.0"), module("github.com/klauspost/compress", "v1.0.0")},
+		{module("varve.dev/zarr", "v1.0.1"), module("github.com/klauspost/compress", "v1.0.0")},
+		{module("varve.dev/zarr", "v1.0.0"), module("github.com/klauspost/compress", "v1.0.1")},
+		{{Path: "varve.dev/zarr", Version: "v1.0.0", Replace: module("example.org/fork", "v1.0.0")}, module("github.com/klauspost/compress", "v1.0.0")},
+	} {
+		seen[encoderOf(&debug.BuildInfo{Main: *module("example.org/host", "v1.0.0"), Deps: deps})] = true
+	}
+	if len(seen) != 4 {
+		t.Errorf("the versions are %v", seen)
+	}
+}
+
+// waiting is a store whose values are read when someone lets them.
+type waiting struct {
+	store.Store
+	asked, let chan struct{}
+}
+
+// Get implements [store.Store].
+func (s waiting) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	select {
+	case s.asked <- struct{}{}:
+	default:
+	}
+	<-s.let
+	return s.Store.Get(ctx, key, q, dst)
+}
+
+// TestClosedWithin closes a view while an array is opened, and asks it again: it takes no
+// place from the arrays of other views.
+func TestClosedWithin(t *testing.T) {
+	s := waiting{memstore.New(), make(chan struct{}, 1), make(chan struct{})}
+	spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Int32}
+	if _, err := zarr.At(s.Store, "").CreateArray(t.Context(), spec, nil); err != nil {
+		t.Fatal(err)
+	}
+	cache := NewCache(Least)
+	cache.Limits.Arrays = 1
+	settings := Settings{Chunks: []int64{2}}
+	v := New(zarr.At(s, ""), settings, cache)
+	done := make(chan error, 1)
+	go func() {
+		_, err := v.array(t.Context(), "")
+		done <- err
+	}()
+	<-s.asked
+	v.Close()
+	close(s.let)
+	if err := <-done; !errors.Is(err, ErrGone) {
+		t.Errorf("an array of a closed view: %v", err)
+	}
+	if _, err := v.array(t.Context(), ""); !errors.Is(err, ErrGone) {
+		t.Errorf("an array of a closed view: %v", err)
+	}
+	for range 3 {
+		next := New(zarr.At(s, ""), settings, cache)
+		if _, err := next.array(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+		next.Close()
 	}
 }

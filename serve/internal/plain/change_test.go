@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
@@ -33,6 +34,8 @@ type hooked struct {
 	versionless   bool
 	before, after func(key string)
 	fails         atomic.Int32 // the number of the read that fails, counted down
+	asked         atomic.Int32 // how often the version of a chunk was asked for
+	mute          atomic.Bool  // versions of chunks cannot be asked for
 }
 
 var errDown = errors.New("the service is down")
@@ -55,6 +58,11 @@ func (s *hooked) Get(ctx context.Context, key store.Key, q store.Request, dst []
 }
 
 func (s *hooked) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+	if strings.HasPrefix(key.String(), "c/") {
+		if s.asked.Add(1); s.mute.Load() {
+			return store.Info{}, errDown
+		}
+	}
 	info, err := store.Stat(ctx, s.Store, key)
 	if s.versionless {
 		info.Version = store.Version{}
@@ -315,5 +323,50 @@ func TestRead(t *testing.T) {
 	}
 	if got, ok := read(viewOf(t, h, "regular"), old, 1, 3); ok {
 		t.Error("read by the indices of another state:", got)
+	}
+}
+
+// TestReadAsksFew expects that a box which the view cannot read costs the store little:
+// one of many chunks, and one whose versions the store does not tell.
+func TestReadAsksFew(t *testing.T) {
+	s := memstore.New()
+	a := created(t, s, 1000, zarr.Spec{Chunks: grid.Chunks(1)})
+	for _, near := range []bool{false, true} {
+		h := &hooked{Store: s}
+		var from store.Store = h
+		if near {
+			from = nearby{h}
+		}
+		v := viewOf(t, from, "regular")
+		for stop, asked := range map[int64][2]int32{1000: {0, 0}, 2: {1, 2}} {
+			h.asked.Store(0)
+			h.mute.Store(true)
+			ok, err := v.Read(t.Context(), "", a, grid.Box{{Stop: stop}}, make([]byte, 4*stop))
+			if n := h.asked.Load(); ok || err != nil || n < asked[0] || n > asked[1] {
+				t.Errorf("%d chunks, near %v: %v, %v after %d questions", stop, near, ok, err, n)
+			}
+		}
+	}
+}
+
+// TestAsksAfterRead counts how often a far store is asked for the version of a chunk:
+// once in a second before a chunk of the view is answered, and once after each that is
+// made.
+func TestAsksAfterRead(t *testing.T) {
+	s := memstore.New()
+	created(t, s, 8, zarr.Spec{Chunks: grid.Chunks(8)})
+	h := &hooked{Store: s}
+	v := viewOf(t, h, "regular,chunks=2")
+	shown(t, v, "")
+	begun := time.Now()
+	for round := range 2 {
+		for _, key := range []string{"c/0", "c/1", "c/2", "c/3"} {
+			if _, _, err := v.Get(t.Context(), store.MustKey(key), store.Request{}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := h.asked.Load(); n != 5 && time.Since(begun) < time.Second {
+			t.Errorf("%d questions after round %d, want 1 and 4", n, round)
+		}
 	}
 }

@@ -32,7 +32,6 @@ import (
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/memstore"
 )
 
 // request is one chunk of a view that is asked for.
@@ -138,32 +137,43 @@ func (r *request) isAtEnd() bool {
 
 // stamp finds the versions of all stored chunks that the chunk is made from, before they
 // are read. See [request.verify].
-func (r *request) stamp(ctx context.Context) (err error) {
-	if r.stamps, err = r.versions(ctx, false); err == nil {
+func (r *request) stamp(ctx context.Context) error {
+	keys, err := r.keys(mostChunks)
+	if err != nil {
+		return err
+	}
+	if r.stamps, err = r.versions(ctx, keys, false); err == nil {
 		r.tag = r.sum()
 	}
 	return err
 }
 
-// versions returns the versions of these chunks.
-func (r *request) versions(ctx context.Context, fresh bool) (map[store.Key]sighting, error) {
+// keys returns the keys of these chunks, or an error if they are more than most.
+func (r *request) keys(most int) ([]store.Key, error) {
 	chunks, err := r.f.state.Grid.Touching(r.region)
 	if err != nil {
 		return nil, err
 	}
-	found := map[store.Key]sighting{}
-	var mu sync.Mutex
-	g, within := parallel.New(ctx)
-	g.SetLimit(r.concurrency())
-	count := 0
+	var keys []store.Key
 	for c := range chunks {
 		if _, _, ok := r.taken(c.Box()); !ok {
 			continue
 		}
-		if count++; count > mostChunks {
-			return nil, g.Wait(refuse(zarr.ErrLimit, "a chunk of the view is made from more than %s: ask for smaller ones with chunks=", quantity.Count(mostChunks, "chunks")))
+		if len(keys) >= most {
+			return nil, refuse(zarr.ErrLimit, "a chunk of the view is made from more than %s: ask for smaller ones with chunks=", quantity.Count(int64(most), "chunks"))
 		}
-		key := r.f.state.Engine.Key(c.Index)
+		keys = append(keys, r.f.state.Engine.Key(c.Index))
+	}
+	return keys, nil
+}
+
+// versions returns the versions of stored chunks.
+func (r *request) versions(ctx context.Context, keys []store.Key, fresh bool) (map[store.Key]sighting, error) {
+	found := map[store.Key]sighting{}
+	var mu sync.Mutex
+	g, within := parallel.New(ctx)
+	g.SetLimit(r.concurrency())
+	for _, key := range keys {
 		see := func() error {
 			is, err := r.version(within, key, fresh)
 			mu.Lock()
@@ -192,7 +202,7 @@ func (r *request) verify(ctx context.Context) error {
 		return err
 	}
 	changed := now != r.f && now.coding != r.f.coding
-	stamps, err := r.versions(ctx, true)
+	stamps, err := r.versions(ctx, slices.Collect(maps.Keys(r.stamps)), true)
 	if err != nil {
 		return err
 	}
@@ -222,14 +232,28 @@ var encoder = sync.OnceValue(func() string {
 	if !ok {
 		return ""
 	}
+	return encoderOf(info)
+})
+
+// encoderOf returns that version for a program, which may be one of another module.
+func encoderOf(info *debug.BuildInfo) string {
 	text := info.Main.Version
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" {
 			text += " " + s.Value
 		}
 	}
+	for _, m := range info.Deps {
+		if m.Path != "varve.dev/zarr" && m.Path != "github.com/klauspost/compress" {
+			continue
+		}
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		text += " " + m.Path + "@" + m.Version
+	}
 	return text
-})
+}
 
 // sum returns a version of the chunk, which changes with everything that it is made from.
 func (r *request) sum() sighting {
@@ -358,40 +382,6 @@ func (r *request) fill(ctx context.Context, inside strided.View) error {
 		r.f.level.Reduce(inside, below)
 	}
 	return err
-}
-
-// makeText is make for elements of variable length.
-func (r *request) makeText(ctx context.Context) ([]byte, error) {
-	c := r.view.cache
-	held, err := c.work.Acquire(ctx, c.reading*4)
-	if err != nil {
-		return nil, err
-	}
-	defer c.work.Release(held)
-	sel, err := r.stepped(r.region)
-	if err != nil {
-		return nil, err
-	}
-	text, err := zarr.Read[[]byte](ctx, r.source, sel)
-	if err != nil {
-		return nil, err
-	}
-	box := r.region
-	if r.f.level != nil {
-		box = r.f.level.Above(box)
-	}
-	// Two versions of a chunk may be made at the same time, so each has a store of its
-	// own.
-	files := memstore.New()
-	to, err := zarr.At(files, "").CreateArray(ctx, r.f.target.Spec(), &zarr.CreateOptions{Options: zarr.Options{StoreFill: true}})
-	if err == nil {
-		err = zarr.Write(ctx, to, selection.BoxOf(box), text.Data)
-	}
-	if err != nil {
-		return nil, withoutPlace(err)
-	}
-	data, _, err := files.Get(ctx, to.Core().State().Engine.Key(r.index), store.Request{}, nil)
-	return data, err
 }
 
 // read reads the elements of the region that the chunk takes into a view of them.

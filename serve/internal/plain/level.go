@@ -209,7 +209,7 @@ type demand struct {
 func (a *array) newDemand(s *snapshot.Array, l *level, shown int) *demand {
 	of := s.Type.Size()
 	if s.Type.Variable() {
-		of = textBytes
+		of = shown
 	}
 	return &demand{
 		units: s.Finest(), block: a.block, picks: l.method == reduction.Nearest, Limits: a.view.cache.Limits,
@@ -268,13 +268,14 @@ func (d *demand) along(i int, edge int64) (span, within, count int64) {
 	return span, min(extent, within), min(a.Cells(), count)
 }
 
-// coarseEdges returns the chunk shape of a coarsened array.
-func (s Settings) coarseEdges(d *demand, names []string) ([]int64, error) {
+// coarseEdges returns the chunk shape of a coarsened array. A proposed one has at most
+// most bytes.
+func (s Settings) coarseEdges(d *demand, most int64, names []string) ([]int64, error) {
 	find := func() ([]int64, bool) {
 		edges := s.Chunks
 		if len(edges) != len(d.block) {
 			edges = propose(d.units, d.block, d.shown, func(edges []int64) bool {
-				return d.fits(edges) && product(edges, d.shown) <= mostProposed
+				return d.fits(edges) && product(edges, d.shown) <= most
 			})
 		}
 		return slices.Clone(edges), d.fits(edges)

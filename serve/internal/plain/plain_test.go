@@ -631,6 +631,13 @@ func TestChunkShapes(t *testing.T) {
 		{zarr.Spec{Shape: []int64{4096, 4096}, Chunks: grid.Chunks(1024, 1024)}, "regular,chunks=4096x4096", nil},
 		{zarr.Spec{Shape: []int64{4096, 4096}, Chunks: grid.Chunks(1024, 1024)}, "regular,chunks=64x64", []int64{64, 64}},
 		{zarr.Spec{Shape: []int64{4096, 4096}, Chunks: grid.Chunks(1024, 1024)}, "regular,chunks=64", nil},
+		{zarr.Spec{Shape: []int64{8760, 64, 64}, Chunks: grid.Chunks(1, 64, 64)}, "regular,chunks=8760x1x1", nil},
+		{zarr.Spec{Shape: []int64{8760, 64, 64}, Chunks: []grid.Cut{grid.Edges(slices.Repeat([]int64{1, 2}, 2920)...), grid.Every(64), grid.Every(64)}}, "regular,chunks=8760x1x1", nil},
+		{zarr.Spec{Shape: []int64{8760, 64, 64}, Chunks: grid.Chunks(1, 64, 64)}, "regular,chunks=8760x2x2", []int64{8760, 2, 2}},
+		{zarr.Spec{Shape: []int64{512, 512, 256}, Chunks: grid.Chunks(512, 512, 1)}, "regular,chunks=1x1x256", nil},
+		{zarr.Spec{Shape: []int64{100, 100, 100}, Chunks: grid.Chunks(1, 100, 100)}, "regular,chunks=100x1x1", []int64{100, 1, 1}},
+		{zarr.Spec{Shape: []int64{40, 40}, Chunks: grid.Chunks(40, 40)}, "regular,chunks=1x1", nil},
+		{zarr.Spec{Shape: []int64{20, 20}, Chunks: grid.Chunks(20, 20)}, "regular,chunks=1x1", []int64{1, 1}},
 		{zarr.Spec{Shape: []int64{3}, Chunks: grid.Chunks(1000)}, "regular,chunks=1", []int64{1}},
 	} {
 		s := memstore.New()

@@ -186,15 +186,12 @@ const (
 	mostJoined    = 1024 // units of the source in one proposed chunk, about
 )
 
-// textBytes is the size that an element of variable length is assumed to have.
-const textBytes = 32
-
-// edges returns the chunk shape of an array whose source is decoded in cells of units.
-func (s Settings) edges(units *grid.Grid, size int, l Limits) ([]int64, error) {
+// edges returns the chunk shape of an array whose source is decoded in cells of units. A
+// proposed one has at most most bytes.
+func (s Settings) edges(units *grid.Grid, size int, most int64, l Limits) ([]int64, error) {
 	if s.Chunks != nil && len(s.Chunks) == units.Rank() {
 		return slices.Clone(s.Chunks), checkEdges(s.Chunks, units, size, l)
 	}
-	most := min(mostProposed, l.Chunk)
 	each := slices.Repeat([]int64{1}, units.Rank())
 	return propose(units, each, size, func(edges []int64) bool { return product(edges, size) <= most }), nil
 }
@@ -208,16 +205,22 @@ func checkEdges(edges []int64, units *grid.Grid, size int, l Limits) error {
 	if !ok || n > l.Chunk {
 		return refuse(fault.ErrInvalidArgument, "a chunk of a view has at most %s, and one of shape %v has more: give a smaller one with chunks=", quantity.Count(l.Chunk, "bytes"), edges)
 	}
-	unit, covers := int64(size), true
-	for i := range edges {
+	d := &demand{units: units, block: slices.Repeat([]int64{1}, len(edges))}
+	unit, all, covers := int64(size), int64(size), true
+	for i, edge := range edges {
 		a := units.Axis(i)
 		longest := a.Longest(grid.Interval{Stop: a.Cells()})
-		covers = covers && edges[i] >= a.Extent()
-		if unit, ok = checked.Mul(unit, max(1, min(longest, a.Extent()))); !ok {
+		covers = covers && edge >= a.Extent()
+		_, within, _ := d.along(i, edge)
+		var fine bool
+		unit, ok = checked.Mul(unit, max(1, min(longest, a.Extent())))
+		if all, fine = checked.Mul(all, within); !ok || !fine {
+			ok = false
 			break
 		}
 	}
-	if !covers && (!ok || unit/mostFactor > n) {
+	// What fits into a part of the memory stays there for the chunks beside this one.
+	if !covers && (!ok || unit/mostFactor > n || all > max(n*mostFactor, l.Source)) {
 		return refuse(fault.ErrInvalidArgument, "a chunk of shape %v is less than a %dth of what has to be decoded for it: give a larger one with chunks=", edges, mostFactor)
 	}
 	return nil

@@ -25,7 +25,8 @@
 // A [Cache] keeps decoded chunks of the sources, so that neighbouring chunks of a view
 // decode a chunk of the source once, and encoded chunks, for programs that read one in
 // ranges. Before they are used, the store is asked whether the chunks that they were made
-// from are the same, a far store at most once in a second.
+// from are the same, a far store at most once in a second. When a chunk has been made,
+// the store is asked again: what was read may be newer.
 package plain
 
 import (
@@ -44,6 +45,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
@@ -66,6 +68,7 @@ type View struct {
 
 	mu     sync.Mutex
 	arrays map[string]*opening // by path
+	closed bool
 }
 
 // opening is an array that is open, or being opened.
@@ -94,10 +97,12 @@ func New(at *zarr.Location, s Settings, c *Cache) *View {
 // indices, so that a new view has to show it.
 func (v *View) Moved() bool { return v.moved.Load() }
 
-// Close forgets the arrays of a view that is no longer asked.
+// Close forgets the arrays of a view that nobody can ask any longer. Requests that are in
+// work end as they can, and open no further arrays.
 func (v *View) Close() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.closed = true
 	n := 0
 	for _, o := range v.arrays {
 		if o.isOpen() && v.settings.IsPinned() {
@@ -160,8 +165,8 @@ func (v *View) Open(ctx context.Context, key store.Key) (store.Object, error) {
 }
 
 // Read reads a box of an array at a path as it is stored, and keeps the decoded chunks.
-// ok is false if the view cannot: it shows another state than that of the array of, or
-// has no such array.
+// ok is false if the view cannot: it shows another state than that of the array of, has
+// no such array, or the box has parts of many chunks.
 func (v *View) Read(ctx context.Context, path string, of *zarr.Array, box grid.Box, data []byte) (ok bool, err error) {
 	a, err := v.array(ctx, path)
 	if err != nil {
@@ -174,15 +179,28 @@ func (v *View) Read(ctx context.Context, path string, of *zarr.Array, box grid.B
 			break
 		}
 		r := &request{array: a, f: f, region: box}
-		if r.stamps, err = r.versions(ctx, false); err == nil {
-			err = r.read(ctx, strided.Contiguous(data, box.Shape(), f.kind.of.Size()))
+		keys, err := r.keys(mostBoxChunks)
+		if err == nil {
+			r.stamps, err = r.versions(ctx, keys, false)
 		}
-		if changed := r.verify(ctx); changed == nil {
+		if err != nil {
+			break
+		}
+		err = r.read(ctx, strided.Contiguous(data, box.Shape(), f.kind.of.Size()))
+		changed := r.verify(ctx)
+		if changed == nil {
 			return true, err
+		}
+		if !errors.Is(changed, errChanged) {
+			break
 		}
 	}
 	return false, ctx.Err()
 }
+
+// mostBoxChunks bounds the chunks that one [View.Read] keeps. Boxes of more of them share
+// little with those beside them.
+const mostBoxChunks = 256
 
 // made returns a chunk, which is made again if its source changes meanwhile.
 func (v *View) made(ctx context.Context, key store.Key) (r *request, data []byte, held int64, err error) {
@@ -269,6 +287,10 @@ func (v *View) array(ctx context.Context, path string) (*array, error) {
 	for {
 		v.mu.Lock()
 		o := v.arrays[path]
+		if o == nil && v.closed {
+			v.mu.Unlock()
+			return nil, errClosed
+		}
 		if o == nil {
 			o = &opening{done: make(chan struct{})}
 			v.arrays[path] = o
@@ -294,16 +316,27 @@ func (v *View) array(ctx context.Context, path string) (*array, error) {
 // open opens an array. A failure is not remembered: the array may appear, and a store may
 // answer again.
 func (v *View) open(ctx context.Context, path string, o *opening) {
-	defer close(o.done)
-	o.array, o.err = v.opened(ctx, path)
-	if o.err != nil {
-		v.mu.Lock()
-		delete(v.arrays, path)
-		v.mu.Unlock()
+	a, err := v.opened(ctx, path)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	// Views whose names pin the chunks are the ones of which there may be any number.
+	switch {
+	case err == nil && v.closed:
+		err = errClosed
+	case err == nil && v.settings.IsPinned() && !v.cache.open():
+		err = &Refusal{fmt.Errorf("%w: views have %s open; name fewer nodes, or start the server again", zarr.ErrLimit, quantity.Count(v.cache.Limits.Arrays, "arrays"))}
 	}
+	if o.array, o.err = a, err; err != nil {
+		delete(v.arrays, path)
+	}
+	close(o.done) // while Close cannot come in between
 }
 
-func (v *View) opened(ctx context.Context, path string) (*array, error) {
+// errClosed is the error for a view that many others have followed.
+var errClosed = fmt.Errorf("%w: many changes have followed", ErrGone)
+
+func (v *View) opened(ctx context.Context, path string) (a *array, err error) {
+	defer parallel.Recover(&err) // others wait for the array
 	node, err := v.node(ctx, path)
 	if errors.Is(err, zarr.ErrUnsupported) {
 		err = refusal(withoutPlace(err)) // such as of an unknown codec
@@ -315,12 +348,7 @@ func (v *View) opened(ctx context.Context, path string) (*array, error) {
 	if !ok {
 		return nil, errGroup
 	}
-	a, err := v.newArray(ctx, path, source)
-	// Views whose names pin the chunks are the ones of which there may be any number.
-	if err == nil && v.settings.IsPinned() && !v.cache.open() {
-		err = &Refusal{fmt.Errorf("%w: views have %s open; name fewer nodes, or start the server again", zarr.ErrLimit, quantity.Count(v.cache.Limits.Arrays, "arrays"))}
-	}
-	return a, err
+	return v.newArray(ctx, path, source)
 }
 
 // node opens the source of a node.
@@ -329,7 +357,8 @@ func (v *View) node(ctx context.Context, path string) (zarr.Node, error) {
 	if path != "" {
 		at = at.At(path)
 	}
-	return at.Open(ctx, &zarr.Options{Budget: v.cache.reading})
+	// The limit of a block bounds elements of variable length.
+	return at.Open(ctx, &zarr.Options{Budget: v.cache.reading, Limits: zarr.Limits{Block: v.cache.Limits.Chunk}})
 }
 
 // document returns a document of a node.
@@ -439,13 +468,13 @@ func (v *View) translated(g *zarr.Group) (*metadata.Group, error) {
 func (v *View) records(ctx context.Context, path string, g *zarr.Group) (nodes map[string][]byte, refused map[string]string, err error) {
 	nodes, refused = map[string][]byte{}, map[string]string{}
 	names, ranks := map[string]bool{}, map[int]bool{}
-	for m, err := range g.Members(ctx, true) {
+	for m, err := range Members(ctx, g, true) {
 		switch {
 		case ctx.Err() != nil:
 			return nil, nil, ctx.Err()
 		case errors.Is(err, store.ErrUnsupported):
 			return nil, nil, nil // members are not known
-		case IsWithheld(m, err), errors.Is(err, zarr.ErrInvalidMetadata):
+		case errors.Is(err, zarr.ErrInvalidMetadata):
 			continue // names that are no nodes here
 		case err != nil:
 			return nil, nil, err
@@ -523,8 +552,8 @@ func (v *View) List(ctx context.Context, dir store.Path, how store.Listing) iter
 		if !isGroup {
 			return
 		}
-		for m, err := range g.Members(ctx, false) {
-			if IsWithheld(m, err) || err == nil && m.Err != nil {
+		for m, err := range Members(ctx, g, false) {
+			if err == nil && m.Err != nil {
 				continue
 			}
 			if !yield(store.Entry{Name: m.Path, Dir: true}, err) {
@@ -532,12 +561,6 @@ func (v *View) List(ctx context.Context, dir store.Path, how store.Listing) iter
 			}
 		}
 	}
-}
-
-// IsWithheld reports whether an error of a listing of members is about a name that nobody
-// can read here, such as a link that leads out of the node. The other members are there.
-func IsWithheld(m zarr.Member, err error) bool {
-	return m.Path != "" && errors.Is(err, fs.ErrPermission) || errors.Is(err, store.ErrUnusable)
 }
 
 // documents returns the names of the documents of a node.
