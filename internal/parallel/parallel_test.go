@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-
 	"varve.dev/zarr/internal/parallel"
 )
 
