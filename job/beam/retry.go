@@ -11,6 +11,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/log"
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/job"
+	"varve.dev/zarr/internal/lease"
 	"varve.dev/zarr/internal/sharing"
 	"varve.dev/zarr/rechunk"
 )
@@ -39,7 +40,7 @@ func (s spec) try(ctx context.Context, what string, do func() error) error {
 		}
 		retries.Inc(ctx, 1)
 		log.Warnf(ctx, "%s: trying again: %v", what, err)
-		if sleep(ctx, backoff(n)) != nil {
+		if lease.Sleep(ctx, backoff(n)) != nil {
 			return err
 		}
 	}
@@ -60,16 +61,4 @@ func isFinal(err error) bool {
 func backoff(attempts int) time.Duration {
 	d := pause << min(2*max(0, attempts-1), 5)
 	return d/2 + rand.N(d)
-}
-
-// sleep waits, or returns an error if the context ends before.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx"
 	"varve.dev/zarr/internal/job"
+	"varve.dev/zarr/internal/lease"
 	"varve.dev/zarr/internal/quantity"
 	varvebeam "varve.dev/zarr/job/beam"
 )
@@ -34,6 +35,7 @@ type command struct {
 }
 
 const usage = `Usage: varve-beam PLAN [FLAGS] [-- FLAGS OF BEAM]
+
        varve-beam --worker-pool PORT
 
 Varve-beam executes PLAN, which a command of varve wrote with --plan, on Apache Beam. Without
@@ -182,7 +184,7 @@ func (c *command) watch(ctx context.Context, w *job.Worker, notes io.Writer) (st
 	var running sync.WaitGroup
 	running.Go(func() {
 		was, pause := "", c.progress
-		for sleep(within, pause) {
+		for lease.Sleep(within, pause) == nil {
 			began := time.Now()
 			s, err := w.Status(within)
 			if err != nil {
@@ -196,18 +198,6 @@ func (c *command) watch(ctx context.Context, w *job.Worker, notes io.Writer) (st
 		}
 	})
 	return func() { cancel(); running.Wait() }
-}
-
-// sleep waits. It reports false if the context has ended.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }
 
 // progressText says how many tasks are done.
