@@ -39,7 +39,7 @@ func ReadFloats(ctx context.Context, from zarr.Elements, sel selection.Selection
 // [zarr.ErrInvalidArgument] if the elements are not times, or if [time.Time] lacks the
 // days of their calendar or the year of an element.
 func ReadTimes(ctx context.Context, from zarr.Elements, sel selection.Selection) (b zarr.Block[time.Time], err error) {
-	if !isNumeric(from.Type()) {
+	if !IsNumeric(from.Type()) {
 		return zarr.Read[time.Time](ctx, from, sel)
 	}
 	v, stored, err := read(ctx, from, sel)
@@ -122,7 +122,7 @@ func numbers(of zarr.Elements, sel selection.Selection) (v *zarr.View, n int, er
 		return nil, 0, err
 	}
 	a := v.Array()
-	if !isNumeric(v.Type()) || v.Type() != a.Type() {
+	if !IsNumeric(v.Type()) || v.Type() != a.Type() {
 		return nil, 0, invalid("array %s has elements of type %s, which are not numbers", a.Path(), a.Type())
 	}
 	// The result has 8 bytes for each element, which must not overflow an int.

@@ -23,6 +23,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/selection"
@@ -170,7 +171,7 @@ func countedIn(a *zarr.Array, err error) string {
 	if _, ok := source.TimesOf(a); !ok || !errors.Is(err, dtype.ErrInvalid) {
 		return ""
 	}
-	return fmt.Sprintf("; its numbers count %s: give numbers", source.Attribute(a, "units"))
+	return fmt.Sprintf("; its numbers count %s: give numbers", cf.TextAttribute(a, "units"))
 }
 
 // isValue reports whether a missing file name is a value of a type. It returns false for
