@@ -196,7 +196,7 @@ func (a *Array) writeChunk(ctx context.Context, index []int64, write func(*snaps
 		if is, ok := s.Grid.Chunk(index); !ok || !sameRegion(is, was) {
 			return nil, errOtherChunk(index)
 		}
-		return snapshot.CellOf(index), a.core.Batch(ctx, func(_ context.Context, b store.Batch) error { return write(s, b) })
+		return engine.BoxAt(index), a.core.Batch(ctx, func(_ context.Context, b store.Batch) error { return write(s, b) })
 	}
 	// A boundary chunk also holds elements beyond the extent, which a concurrent append
 	// may fill. Without versions this process cannot tell whether the grid is current, so

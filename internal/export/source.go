@@ -303,11 +303,7 @@ func SlabToWrite(limit int64, a *zarr.Array, r *selection.Resolved, t dtype.Type
 func LongestChunk(g *grid.Grid, bytes int64) int64 {
 	for i := range g.Rank() {
 		axis := g.Axis(i)
-		n, ok := checked.Mul(bytes, axis.Longest(grid.Interval{Stop: axis.Chunks()}))
-		if !ok {
-			return math.MaxInt64
-		}
-		bytes = n
+		bytes = checked.Capped(bytes, axis.Longest(grid.Interval{Stop: axis.Chunks()}))
 	}
 	return bytes
 }
