@@ -21,7 +21,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -55,7 +54,7 @@ func run(ctx context.Context, out, data string, rounds int) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	begin := machine()
+	begin := protocol.Machine()
 	near, err := measureNear(ctx, dir, rounds)
 	if err != nil {
 		return err
@@ -71,23 +70,6 @@ func run(ctx context.Context, out, data string, rounds int) error {
 	writeNear(f, begin, rounds, near)
 	writeFar(f, rounds, far)
 	return f.Close()
-}
-
-// machine describes the machine, and what else it does, in a sentence.
-func machine() string {
-	model := "an unknown processor"
-	data, _ := os.ReadFile("/proc/cpuinfo")
-	for line := range strings.Lines(string(data)) {
-		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-			model = strings.TrimSpace(value)
-			break
-		}
-	}
-	load := "unknown"
-	if data, err := os.ReadFile("/proc/loadavg"); err == nil {
-		load, _, _ = strings.Cut(string(data), " ")
-	}
-	return fmt.Sprintf("%s, %d cores of %s, with a load of %s at the beginning.", time.Now().Format("2006-01-02"), runtime.NumCPU(), model, load)
 }
 
 // set is an array that is stored as Zarr, and as one file with a manifest.
@@ -342,14 +324,9 @@ the machine does.
 				what = ""
 			}
 			base := m.forms[0]
-			fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s |\n", what, f.name, milliseconds(median(f.seconds)), milliseconds(slices.Min(f.seconds)), ratio(f.seconds, base.seconds), milliseconds(median(f.work)), ratio(f.work, base.work))
+			fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s |\n", what, f.name, milliseconds(protocol.Median(f.seconds)), milliseconds(slices.Min(f.seconds)), protocol.Ratios(f.seconds, base.seconds), milliseconds(protocol.Median(f.work)), protocol.Ratios(f.work, base.work))
 		}
 	}
-}
-
-func median(list []float64) float64 {
-	sorted := slices.Sorted(slices.Values(list))
-	return (sorted[len(sorted)/2] + sorted[(len(sorted)-1)/2]) / 2
 }
 
 // milliseconds returns seconds as text, with three digits that count.
@@ -358,16 +335,6 @@ func milliseconds(seconds float64) string {
 		return fmt.Sprintf("%.3g", ms)
 	}
 	return fmt.Sprintf("%.0f", math.Round(100*seconds)*10)
-}
-
-// ratio returns the ratios of two lists, one for each round, as text.
-func ratio(list, base []float64) string {
-	all := make([]float64, len(list))
-	for i := range list {
-		all[i] = list[i] / base[i]
-	}
-	slices.Sort(all)
-	return fmt.Sprintf("%.2f (%.2f to %.2f)", median(all), all[len(all)/4], all[len(all)*3/4])
 }
 
 // latency is the time that the far server waits before it answers a request.
@@ -512,7 +479,7 @@ file that are made at the same time and lie close to each other share a request 
 			if i > 0 {
 				what = ""
 			}
-			fmt.Fprintf(w, "| %s | %s | %.0f | %s | %s |\n", what, x.name, median(x.requests), milliseconds(median(x.seconds)), milliseconds(slices.Min(x.seconds)))
+			fmt.Fprintf(w, "| %s | %s | %.0f | %s | %s |\n", what, x.name, protocol.Median(x.requests), milliseconds(protocol.Median(x.seconds)), milliseconds(slices.Min(x.seconds)))
 		}
 	}
 }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,7 +34,7 @@ func copyFiles(r protocol.Request) (a protocol.Answer, err error) {
 		return store(filepath.Join(r.Target, name), *buffer, r.Sync)
 	})
 	if err == nil && r.Sync {
-		err = syncFolders(r.Target)
+		err = syncTree(r.Target, false)
 	}
 	a.Seconds, a.CPU = t.Stop()
 	a.Bytes = total
@@ -65,18 +64,4 @@ func store(name string, data []byte, sync bool) error {
 		}
 	}
 	return f.Close()
-}
-
-func syncFolders(dir string) error {
-	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || !e.IsDir() {
-			return err
-		}
-		f, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		return f.Sync()
-	})
 }
