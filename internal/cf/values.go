@@ -4,7 +4,6 @@ package cf
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/selection"
 )
@@ -238,16 +238,7 @@ func putNumber(t dtype.Type) (func(elem []byte, number float64) bool, error) {
 		if signed {
 			whole = uint64(int64(n))
 		}
-		switch len(elem) {
-		case 1:
-			elem[0] = byte(whole)
-		case 2:
-			binary.NativeEndian.PutUint16(elem, uint16(whole))
-		case 4:
-			binary.NativeEndian.PutUint32(elem, uint32(whole))
-		default:
-			binary.NativeEndian.PutUint64(elem, whole)
-		}
+		byteorder.Store(elem, whole)
 		return true
 	}, nil
 }
