@@ -145,19 +145,13 @@ const (
 type spec struct {
 	Location string
 	ID       string // of the plan
-	Attempts int
-	Patience time.Duration
-	Result   string
-	Ended    bool
-	Exact    bool
+	Options
 }
 
 // newSpec returns what workers need to know.
 func newSpec(location, id string, opt Options) spec {
-	return spec{
-		Location: location, ID: id, Result: opt.Result, Ended: opt.Ended, Exact: opt.Exact,
-		Attempts: cmp.Or(opt.Attempts, usualAttempts), Patience: cmp.Or(opt.Patience, usualPatience),
-	}
+	opt.Attempts, opt.Patience = cmp.Or(opt.Attempts, usualAttempts), cmp.Or(opt.Patience, usualPatience)
+	return spec{location, id, opt}
 }
 
 // taskFn executes tasks of a stage.
