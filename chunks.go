@@ -139,17 +139,22 @@ func errOtherChunk(index []int64) error {
 func (a *Array) WriteChunk(ctx context.Context, index []int64, data []byte) error {
 	return a.fail("write chunk", a.writeChunk(ctx, index, func(s *snapshot.Array, b store.Batch) error {
 		n, err := s.ChunkBytes(index)
-		if err == nil && int64(len(data)) != n {
-			err = fault.Argument("%s, the chunk has %d", quantity.Count(len(data), "bytes"), n)
-		}
 		if err == nil {
-			err = element.CheckValues(element.Buffer{Type: s.Type, Data: data})
+			err = checkElements(s, data, n, "the chunk")
 		}
 		if err != nil {
 			return err
 		}
 		return s.Engine.WriteChunk(ctx, index, data, nil, b)
 	}))
+}
+
+// checkElements returns an error unless data has size bytes of elements of the array.
+func checkElements(s *snapshot.Array, data []byte, size int64, of string) error {
+	if int64(len(data)) != size {
+		return fault.Argument("%s, %s has %d", quantity.Count(len(data), "bytes"), of, size)
+	}
+	return element.CheckValues(element.Buffer{Type: s.Type, Data: data})
 }
 
 // ReadEncodedChunk returns the stored bytes of one chunk. If the chunk is not stored, the
@@ -196,7 +201,7 @@ func (a *Array) writeChunk(ctx context.Context, index []int64, write func(*snaps
 		if is, ok := s.Grid.Chunk(index); !ok || !sameRegion(is, was) {
 			return nil, errOtherChunk(index)
 		}
-		return snapshot.CellOf(index), a.core.Batch(ctx, func(_ context.Context, b store.Batch) error { return write(s, b) })
+		return engine.BoxAt(index), a.core.Batch(ctx, func(_ context.Context, b store.Batch) error { return write(s, b) })
 	}
 	// A boundary chunk also holds elements beyond the extent, which a concurrent append
 	// may fill. Without versions this process cannot tell whether the grid is current, so

@@ -12,7 +12,6 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/element"
 	"varve.dev/zarr/internal/engine"
-	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/snapshot"
@@ -91,11 +90,8 @@ func (n *Inner) ReadChunk(ctx context.Context, index []int64) ([]byte, error) {
 func (n *Inner) WriteChunk(ctx context.Context, index []int64, data []byte) error {
 	return n.write(ctx, index, func(s *snapshot.Array, at snapshot.InnerPlace, b store.Batch) error {
 		size, err := s.Engine.ChunkBytes(at.Part.Count)
-		if err == nil && int64(len(data)) != size {
-			err = fault.Argument("%s, the inner chunk has %d", quantity.Count(len(data), "bytes"), size)
-		}
 		if err == nil {
-			err = element.CheckValues(element.Buffer{Type: s.Type, Data: data})
+			err = checkElements(s, data, size, "the inner chunk")
 		}
 		if err != nil {
 			return err

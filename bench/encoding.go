@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/clock"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/strided"
 )
@@ -137,19 +138,19 @@ func coded(ctx context.Context, chunks []strided.View, rounds int, pick func(i i
 		var encode, decode time.Duration
 		e.Bytes = 0
 		for i, v := range chunks {
-			c, begin := pick(i), threadTime()
+			c, begin := pick(i), clock.Thread()
 			if stored, err = c.Encode(stored[:0], v); err != nil {
 				return e, err
 			}
-			encode += threadTime() - begin
+			encode += clock.Thread() - begin
 			e.Bytes += int64(len(stored))
 			to := v
 			back = slices.Grow(back[:0], len(v.Data))
-			to.Data, begin = back[:len(v.Data)], threadTime()
+			to.Data, begin = back[:len(v.Data)], clock.Thread()
 			if err = c.Decode(&to, stored); err != nil {
 				return e, err
 			}
-			decode += threadTime() - begin
+			decode += clock.Thread() - begin
 			if !bytes.Equal(to.Data, v.Data) {
 				return e, fmt.Errorf("chunk %d is not decoded to what was encoded", i)
 			}

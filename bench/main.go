@@ -133,7 +133,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	report := &report{Machine: describe(s, missing)}
-	report.Rows, err = measureAll(ctx, s, rows, found)
+	report.Rows, err = measureAll(ctx, s, rows, func(row) []candidate { return found })
 	if err != nil {
 		return err
 	}

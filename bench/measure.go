@@ -44,15 +44,15 @@ type measured struct {
 	Results   []result
 }
 
-// measureAll runs all rows.
-func measureAll(ctx context.Context, s settings, rows []row, found []candidate) (all []measured, err error) {
+// measureAll runs all rows, each with its candidates.
+func measureAll(ctx context.Context, s settings, rows []row, candidates func(row) []candidate) (all []measured, err error) {
 	b, err := newBench(s)
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(b.scratch)
 	for _, r := range rows {
-		m, err := b.measure(ctx, r, found)
+		m, err := b.measure(ctx, r, candidates(r))
 		if err != nil {
 			return nil, fmt.Errorf("row %s: %w", r.id, err)
 		}

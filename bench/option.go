@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 
 	"varve.dev/zarr/bench/protocol"
@@ -135,19 +134,6 @@ func try(ctx context.Context, s settings) error {
 }
 
 // tryAll runs rows; the settings of each take turns.
-func tryAll(ctx context.Context, s settings, rows []row, varve candidate) (all []measured, err error) {
-	b, err := newBench(s)
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(b.scratch)
-	for _, r := range rows {
-		m, err := b.measure(ctx, r, varve.apply(optionOf(r.id)))
-		if err != nil {
-			return nil, fmt.Errorf("row %s: %w", r.id, err)
-		}
-		all = append(all, m)
-		fmt.Fprintln(os.Stderr, line(m))
-	}
-	return all, ctx.Err()
+func tryAll(ctx context.Context, s settings, rows []row, varve candidate) ([]measured, error) {
+	return measureAll(ctx, s, rows, func(r row) []candidate { return varve.apply(optionOf(r.id)) })
 }

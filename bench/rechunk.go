@@ -468,14 +468,14 @@ func ratiosOf(a, b result) (all []float64) {
 	return all
 }
 
-func ratio(a, b result) float64 { return median(ratiosOf(a, b)) }
+func ratio(a, b result) float64 { return protocol.Median(ratiosOf(a, b)) }
 
 func ratios(a, b result) string {
 	all := ratiosOf(a, b)
 	if len(all) < 2 {
-		return fmt.Sprintf("%.2f", median(all))
+		return fmt.Sprintf("%.2f", protocol.Median(all))
 	}
-	return fmt.Sprintf("%.2f (%.2f–%.2f)", median(all), all[0], all[len(all)-1])
+	return fmt.Sprintf("%.2f (%.2f–%.2f)", protocol.Median(all), all[0], all[len(all)-1])
 }
 
 func (c compared) table(w io.Writer) {

@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"varve.dev/zarr/bench/protocol"
 )
 
 // report is the results of all rows.
@@ -80,6 +82,7 @@ func (m machine) markdown(w io.Writer) {
 
 // explanation explains the figures of the tables.
 const explanation = `
+
 The programs take turns. Each measures the seconds of its work, from opening the store on. The tables have the median of all rounds;
 ± is half of the difference between the slowest and the fastest round. "Start" is the rest of the time of the process. Memory is the
 peak of the process. For a command, start and work are not told apart. All answers were checked, except for "limit", which moves the
@@ -115,7 +118,8 @@ func (r *report) overview(w io.Writer) {
 }
 
 // took and worked are the quantities by which results are compared.
-func took(r result) float64   { return r.Median }
+func took(r result) float64 { return r.Median }
+
 func worked(r result) float64 { return r.CPU }
 
 // ratio returns the time of the fastest other library divided by that of Varve.
@@ -195,16 +199,6 @@ type figures struct {
 	Encoded, Linked, Decoded int64 `json:",omitempty"`
 }
 
-// median returns the median of values, or 0 without values.
-func median(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	s := slices.Sorted(slices.Values(values))
-	n := len(s)
-	return (s[(n-1)/2] + s[n/2]) / 2
-}
-
 // gather summarizes runs.
 func gather(runs []sample) (f figures) {
 	var cpu, starting []float64
@@ -218,7 +212,7 @@ func gather(runs []sample) (f figures) {
 	if len(runs) > 0 {
 		f.Least, f.Most = slices.Min(f.Seconds), slices.Max(f.Seconds)
 	}
-	f.Median, f.CPU, f.Starting = median(f.Seconds), median(cpu), median(starting)
+	f.Median, f.CPU, f.Starting = protocol.Median(f.Seconds), protocol.Median(cpu), protocol.Median(starting)
 	return f
 }
 
@@ -243,7 +237,8 @@ func fastest(all []result, by func(result) float64, counts func(result) bool) (l
 
 // peer reports whether a result is of another library, and library whether it is of any
 // library.
-func peer(r result) bool    { return !r.Varve && !r.Bound }
+func peer(r result) bool { return !r.Varve && !r.Bound }
+
 func library(r result) bool { return !r.Bound }
 
 // duration formats seconds with three digits.
@@ -315,8 +310,8 @@ type machine struct {
 
 func describe(s settings, missing []string) machine {
 	return machine{
-		Date: time.Now().Format("2006-01-02"), System: system(), Processor: field("/proc/cpuinfo", "model name"), Cores: runtime.NumCPU(),
-		Memory: field("/proc/meminfo", "MemTotal"), Size: s.size.name, Rounds: s.rounds, Cold: s.cold, Load: load(),
+		Date: time.Now().Format("2006-01-02"), System: system(), Processor: protocol.Field("/proc/cpuinfo", "model name"), Cores: runtime.NumCPU(),
+		Memory: protocol.Field("/proc/meminfo", "MemTotal"), Size: s.size.name, Rounds: s.rounds, Cold: s.cold, Load: protocol.Load(),
 		Versions: versions(s.cache), Missing: missing,
 	}
 }
@@ -324,24 +319,6 @@ func describe(s settings, missing []string) machine {
 func system() string {
 	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	return strings.TrimSpace(runtime.GOOS + "/" + runtime.GOARCH + " " + string(release))
-}
-
-// field returns the value of the first line of a file that begins with a name.
-func field(file, name string) string {
-	data, _ := os.ReadFile(file)
-	for line := range strings.Lines(string(data)) {
-		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {
-			return strings.TrimSpace(value)
-		}
-	}
-	return "unknown"
-}
-
-// load returns the mean number of running processes of the last minute.
-func load() string {
-	data, _ := os.ReadFile("/proc/loadavg")
-	one, _, _ := strings.Cut(string(data), " ")
-	return one
 }
 
 // versions returns the versions of the programs. bench/setup writes one line for each.
@@ -378,7 +355,7 @@ type moved struct {
 // systems that do not count it.
 func movedBytes() (m moved) {
 	number := func(name string) int64 {
-		n, _ := strconv.ParseInt(field("/proc/self/io", name), 10, 64)
+		n, _ := strconv.ParseInt(protocol.Field("/proc/self/io", name), 10, 64)
 		return n
 	}
 	m.Read, m.Written = number("rchar"), number("wchar")

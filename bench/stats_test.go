@@ -7,17 +7,6 @@ import (
 	"testing"
 )
 
-func TestMedian(t *testing.T) {
-	for _, c := range []struct {
-		values []float64
-		want   float64
-	}{{nil, 0}, {[]float64{3}, 3}, {[]float64{3, 1}, 2}, {[]float64{9, 1, 5}, 5}, {[]float64{4, 1, 3, 2}, 2.5}} {
-		if got := median(c.values); got != c.want {
-			t.Errorf("median(%v) = %v, want %v", c.values, got, c.want)
-		}
-	}
-}
-
 func TestGather(t *testing.T) {
 	f := gather([]sample{
 		{seconds: 3, cpu: 6, starting: 0.1, peak: 100, bytes: 8},

@@ -232,11 +232,7 @@ func (r *repair) respell(ctx context.Context, n zarr.Node) {
 		if len(why) == 0 {
 			return
 		}
-		done := Repaired{Path: path, Message: "the document is written as other programs read it: " + strings.Join(why, "; ")}
-		if err := r.respellAt(ctx, path); err != nil {
-			done = Repaired{Path: path, Err: notRepaired(err)}
-		}
-		r.done = append(r.done, done)
+		r.note(Repaired{Path: path, Message: "the document is written as other programs read it: " + strings.Join(why, "; ")}, r.respellAt(ctx, path))
 	}
 	if a, ok := n.(*zarr.Array); ok {
 		one(a, "")
@@ -280,11 +276,7 @@ func (r *repair) consolidate(ctx context.Context, g *zarr.Group) {
 		}
 	}
 	for _, path := range stale {
-		one := Repaired{Path: path, Message: "consolidated metadata is up to date again"}
-		if err := r.consolidateAt(ctx, path); err != nil {
-			one = Repaired{Path: path, Err: notRepaired(err)}
-		}
-		r.done = append(r.done, one)
+		r.note(Repaired{Path: path, Message: "consolidated metadata is up to date again"}, r.consolidateAt(ctx, path))
 	}
 }
 
@@ -324,7 +316,7 @@ func (r *repair) shardsOf(ctx context.Context, path string, a *zarr.Array) {
 	var found []zarr.ShardFault
 	for f, err := range a.CheckShards(ctx, &zarr.CheckOptions{IndexOnly: true, KeepGoing: true}) {
 		if err != nil {
-			r.done = append(r.done, Repaired{Path: path, Err: notRepaired(err)})
+			r.note(Repaired{Path: path}, err)
 			break // repair what was found so far
 		}
 		if isIndexFault(f) {
@@ -338,23 +330,26 @@ func (r *repair) shardsOf(ctx context.Context, path string, a *zarr.Array) {
 	opt.Write = true
 	w, err := r.at.At(path).OpenArray(ctx, &opt)
 	if err != nil {
-		r.done = append(r.done, Repaired{Path: path, Err: notRepaired(err)})
+		r.note(Repaired{Path: path}, err)
 		return
 	}
 	defer w.Close()
 	for _, f := range found {
-		one := Repaired{Path: path, Key: f.Key, Chunk: f.Shard, Message: "the index of the shard " + f.Key + " is restored"}
-		if changed, err := w.RepairShard(ctx, f.Shard); err != nil {
-			one.Message, one.Err = "", notRepaired(err)
-		} else if !changed {
+		changed, err := w.RepairShard(ctx, f.Shard)
+		if !changed && err == nil {
 			continue // another writer has replaced the shard
 		}
-		r.done = append(r.done, one)
+		r.note(Repaired{Path: path, Key: f.Key, Chunk: f.Shard, Message: "the index of the shard " + f.Key + " is restored"}, err)
 	}
 }
 
-// notRepaired says that an error prevented a repair.
-func notRepaired(err error) error { return fmt.Errorf("not repaired: %w", err) }
+// note adds what was repaired, or the error that prevented it.
+func (r *repair) note(done Repaired, err error) {
+	if err != nil {
+		done.Message, done.Err = "", fmt.Errorf("not repaired: %w", err)
+	}
+	r.done = append(r.done, done)
+}
 
 // isIndexFault reports whether the index of a shard is damaged as a whole.
 func isIndexFault(f zarr.ShardFault) bool {

@@ -201,3 +201,7 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// hasBool reports whether t is bool or a struct with a bool field, so that some bytes are
+// not valid elements.
+func (t Type) hasBool() bool { return t.kind == KindBool || t.anyField(Type.hasBool) }

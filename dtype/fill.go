@@ -59,7 +59,7 @@ func (t Type) Default() []byte {
 	elem := make([]byte, t.size)
 	if t.kind == KindDatetime || t.kind == KindTimedelta {
 		// The bits of NaT.
-		putBits(elem, 1<<63)
+		byteorder.Store(elem, 1<<63)
 	}
 	return elem
 }
@@ -89,7 +89,7 @@ func (t Type) parse(elem []byte, text string) bool {
 	// Other moments and durations are plain numbers.
 	case KindDatetime, KindTimedelta:
 		if text == `"NaT"` {
-			putBits(elem, 1<<63)
+			byteorder.Store(elem, 1<<63)
 			return true
 		}
 	}
@@ -125,7 +125,7 @@ func (t Type) parseNumber(elem []byte, text string) bool {
 		bits, ok = t.format.parse(text)
 	}
 	if ok {
-		putBits(elem, bits)
+		byteorder.Store(elem, bits)
 	}
 	return ok
 }
@@ -223,33 +223,6 @@ func (t Type) expectedFloat() string {
 		return fmt.Sprintf(`a number from -%s to %s, or "0x" and %s`, largest, largest, digits)
 	}
 	return fmt.Sprintf(`a number, %sor "0x" and %s`, words, digits)
-}
-
-// putBits stores the number bits in len(elem) bytes in host byte order.
-func putBits(elem []byte, bits uint64) {
-	switch len(elem) {
-	case 1:
-		elem[0] = byte(bits)
-	case 2:
-		binary.NativeEndian.PutUint16(elem, uint16(bits))
-	case 4:
-		binary.NativeEndian.PutUint32(elem, uint32(bits))
-	case 8:
-		binary.NativeEndian.PutUint64(elem, bits)
-	}
-}
-
-// loadBits loads the number of len(elem) bytes in host byte order.
-func loadBits(elem []byte) uint64 {
-	switch len(elem) {
-	case 1:
-		return uint64(elem[0])
-	case 2:
-		return uint64(binary.NativeEndian.Uint16(elem))
-	case 4:
-		return uint64(binary.NativeEndian.Uint32(elem))
-	}
-	return binary.NativeEndian.Uint64(elem)
 }
 
 // parseJSON reads one JSON value.

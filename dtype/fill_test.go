@@ -239,7 +239,7 @@ func drawElem(t *rapid.T, typ Type) []byte {
 	var elem []byte
 	for len(elem) < typ.Size() {
 		number := make([]byte, typ.Unit())
-		putBits(number, rapid.OneOf(special, rapid.Uint64(), rapid.Uint64Range(0, math.MaxUint32)).Draw(t, "bits"))
+		byteorder.Store(number, rapid.OneOf(special, rapid.Uint64(), rapid.Uint64Range(0, math.MaxUint32)).Draw(t, "bits"))
 		elem = append(elem, number...)
 	}
 	typ.Normalize(elem)
@@ -413,7 +413,7 @@ func TestChecks(t *testing.T) {
 	}
 	for _, r := range []uint32{0xd800, 0xdfff, 0x110000, math.MaxUint32} {
 		elem := make([]byte, 12)
-		putBits(elem[4:8], uint64(r))
+		byteorder.Store(elem[4:8], uint64(r))
 		if err := types["utf32"].Check(elem); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%#x is a code point: %v", r, err)
 		}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+	"varve.dev/zarr/internal/byteorder"
 )
 
 // slowValue computes the number of f by the definition of binary16.
@@ -287,7 +288,7 @@ func allCodes(t Type) (elems []byte, count int) {
 	count = 1 << t.Bits()
 	for i := range count {
 		one := make([]byte, t.Size())
-		putBits(one, uint64(i))
+		byteorder.Store(one, uint64(i))
 		elems = append(elems, one...)
 	}
 	return elems, count
@@ -457,7 +458,7 @@ func TestSetFloat32sAsMlDtypes(t *testing.T) {
 			// neighbour.
 			ours := name != "float8_e8m0fnu" || x >= 0x1p-126
 			if ours && typ.SetFloat32s(elem, []float32{x}) == 1 {
-				code = uint16(loadBits(elem))
+				code = uint16(byteorder.Load(elem))
 				count++
 			}
 			codes = binary.LittleEndian.AppendUint16(codes, code)
@@ -491,7 +492,7 @@ func TestSetFloat32sSpecial(t *testing.T) {
 		elems := bytes.Repeat([]byte{0xee}, 2*typ.Size())
 		src := []float32{1, tt.x}
 		n := typ.SetFloat32s(elems, src)
-		if got := int64(loadBits(elems[typ.Size():])); n == 2 && got != tt.want || (n == 2) != (tt.want >= 0) || n == 0 {
+		if got := int64(byteorder.Load(elems[typ.Size():])); n == 2 && got != tt.want || (n == 2) != (tt.want >= 0) || n == 0 {
 			t.Errorf("%s: %v is %#x, %d set; want %#x", typ, tt.x, got, n, tt.want)
 		}
 	}

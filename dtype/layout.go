@@ -112,10 +112,6 @@ func (t Type) small() bool {
 	return t.anyField(Type.small)
 }
 
-// hasBool reports whether t is bool or a struct with a bool field, so that some bytes are
-// not valid elements.
-func (t Type) hasBool() bool { return t.kind == KindBool || t.anyField(Type.hasBool) }
-
 // Normalize sets the unused bits of consecutive elements to the values that they have in
 // memory: they repeat the sign of an integer and are 0 in a float. Integers and floats of
 // fewer than 8 bits have such bits, and structs with such fields.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strictjson"
 )
@@ -114,7 +115,7 @@ func (t Type) appendList(dst, elem []byte) []byte {
 func (t Type) AppendText(dst, elem []byte) []byte {
 	switch t.kind {
 	case KindFloat:
-		return t.format.appendText(dst, loadBits(elem))
+		return t.format.appendText(dst, byteorder.Load(elem))
 	case KindComplex:
 		return t.appendComplex(dst, elem)
 	case KindRaw, KindBytes:
@@ -126,9 +127,9 @@ func (t Type) AppendText(dst, elem []byte) []byte {
 	case KindTerminated:
 		return appendPrintable(dst, trimZeros(elem))
 	case KindDatetime:
-		return t.appendMoment(dst, int64(loadBits(elem)))
+		return t.appendMoment(dst, int64(byteorder.Load(elem)))
 	case KindTimedelta:
-		return t.appendDuration(dst, int64(loadBits(elem)))
+		return t.appendDuration(dst, int64(byteorder.Load(elem)))
 	case KindStruct:
 		return append(dst, t.tuple(elem)...)
 	}
@@ -137,10 +138,10 @@ func (t Type) AppendText(dst, elem []byte) []byte {
 
 func (t Type) appendComplex(dst, elem []byte) []byte {
 	w := t.format
-	dst = w.appendText(dst, loadBits(elem[:t.unit]))
+	dst = w.appendText(dst, byteorder.Load(elem[:t.unit]))
 	n := len(dst)
 	dst = append(dst, '+')
-	dst = w.appendText(dst, loadBits(elem[t.unit:]))
+	dst = w.appendText(dst, byteorder.Load(elem[t.unit:]))
 	// The sign of the imaginary part replaces the plus.
 	if dst[n+1] == '-' {
 		dst = append(dst[:n], dst[n+1:]...)
@@ -153,7 +154,7 @@ func (t Type) appendNumber(dst, elem []byte) []byte {
 	if t.IsZero() {
 		return dst
 	}
-	bits := loadBits(elem)
+	bits := byteorder.Load(elem)
 	switch t.kind {
 	case KindBool:
 		return strconv.AppendBool(dst, bits != 0)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/checked"
 )
 
@@ -327,7 +328,7 @@ func (t Type) parseDuration(elem []byte, text string) bool {
 	}
 	number, unit, ok := strings.Cut(text, " ")
 	if n, err := strconv.ParseInt(number, 10, 64); ok && err == nil && unit == t.step.Unit && n%int64(t.step.Factor) == 0 {
-		putBits(elem, uint64(n/int64(t.step.Factor)))
+		byteorder.Store(elem, uint64(n/int64(t.step.Factor)))
 		return true
 	}
 	return t.parseCount(elem, text)
@@ -340,7 +341,7 @@ func (t Type) parseCount(elem []byte, text string) bool {
 	if err != nil || string(t.appendCount(nil, n)) != text {
 		return false
 	}
-	putBits(elem, uint64(n))
+	byteorder.Store(elem, uint64(n))
 	return true
 }
 
@@ -360,7 +361,7 @@ func (t Type) parseMoment(elem []byte, text string) bool {
 			continue
 		}
 		if n, ok := t.numberAt(at.AddDate(years, 0, 0), fraction); ok {
-			putBits(elem, uint64(n))
+			byteorder.Store(elem, uint64(n))
 			return true
 		}
 		return false

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+	"varve.dev/zarr/internal/byteorder"
 )
 
 // TestMomentsAsNumPy compares the text of moments with that of NumPy, and reads it back.
@@ -37,7 +38,7 @@ func TestMomentsAsNumPy(t *testing.T) {
 		}
 		// Without quotes a year alone would be a number of steps.
 		back, err := typ.ParseText(`"` + want + `"`)
-		if err != nil || int64(loadBits(back)) != n {
+		if err != nil || int64(byteorder.Load(back)) != n {
 			t.Errorf("%s of %s is %x, want %d: %v", want, typ, back, n, err)
 		}
 		seen[typ.Step().Unit]++
@@ -218,7 +219,7 @@ func TestMomentText(t *testing.T) {
 		{day, `"NaT"`, NaT}, {day, `"2000-02-29"`, 11016}, {second, ` "2024-02-29 12:34:56" `, 1709210096}, {day, `"2024"`, 19723}, {day, "-0001-01-01", -719893}, {day, "10000-01-01", 2932897}, {day, "2024", 2024}, {day, " -5 ", -5}, {day, "1577836800", 1577836800}, {day, "1e3", 1000}, {day, `"-0001"`, -719893}, {mustType(DatetimeOf("generic", 1)), "2024", 2024}, {day, "2024-03", 19783},
 		{second, "2024-02-29 12:34:56", 1709210096}, {second, "2024-02-29T12:34Z", 1709210040}, {second, "1969-12-31T23:59:59", -1}, {month, "1969-12", -1}, {month, "1969-12-01", -1},
 	} {
-		if got, err := tt.typ.ParseText(tt.text); err != nil || int64(loadBits(got)) != tt.want {
+		if got, err := tt.typ.ParseText(tt.text); err != nil || int64(byteorder.Load(got)) != tt.want {
 			t.Errorf("%s: %q is %x, want %d: %v", tt.typ, tt.text, got, tt.want, err)
 		}
 	}

@@ -4,7 +4,6 @@ package filter
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/bits"
 	"path"
@@ -83,7 +82,7 @@ func (t *table) openSets(ctx context.Context, members []member) error {
 		if err := t.checkRelations(members, m.path, names, attributes); err != nil {
 			return err
 		}
-		sample := attribute(attributes, sampleDimension)
+		sample := rowset.Attribute(attributes, sampleDimension)
 		if sample == "" || !slices.Contains(names, t.dimension) || isOwn(members, m.path, t.dimension) {
 			continue
 		}
@@ -103,9 +102,9 @@ func (t *table) openSets(ctx context.Context, members []member) error {
 func (t *table) checkRelations(members []member, at string, names []string, attributes []byte) error {
 	switch {
 	case isOwn(members, at, t.dimension):
-	case attribute(attributes, sampleDimension) == t.dimension:
+	case rowset.Attribute(attributes, sampleDimension) == t.dimension:
 		return fmt.Errorf("%w: %s has the lengths of rows of elements along %s; filter the rows, along %q", zarr.ErrUnsupported, at, t.dimension, names)
-	case attribute(attributes, instanceDimension) == t.dimension:
+	case rowset.Attribute(attributes, instanceDimension) == t.dimension:
 		return fmt.Errorf("%w: %s has the numbers of rows along %s, which would not fit the kept ones", zarr.ErrUnsupported, at, t.dimension)
 	}
 	return nil
@@ -282,13 +281,4 @@ func (t *table) confirmSet(ctx context.Context, s *set) (bool, error) {
 	}
 	now, err := rowset.Offsets(ctx, rows, s.sparse, int64(len(s.offsets))-1)
 	return slices.Equal(now, s.offsets), err
-}
-
-// attribute returns an attribute of an array that is text.
-func attribute(object []byte, name string) (text string) {
-	var all map[string]json.RawMessage
-	if json.Unmarshal(object, &all) != nil || json.Unmarshal(all[name], &text) != nil {
-		return ""
-	}
-	return text
 }

@@ -518,6 +518,17 @@ func tail(runs iter.Seq[Run], n int64) (rest []Run, whole bool) {
 	return rest, whole
 }
 
+// checkPolicies returns an error unless n policies suit a change of the grid to a shape.
+func (g *Grid) checkPolicies(shape []int64, n int, what string) error {
+	if len(shape) != len(g.axes) {
+		return invalid("the new shape has %s, the array has %d", quantity.Count(len(shape), "axes"), len(g.axes))
+	}
+	if n > 1 && n != len(g.axes) {
+		return invalid("%s for %s: give none, one, or one per axis", quantity.Count(n, what), quantity.Count(len(g.axes), "axes"))
+	}
+	return nil
+}
+
 // Grown returns the grid of an array of another shape. An axis that grows is cut by its
 // policy ([Axis.Grown]); an axis that shrinks keeps its edges. Without a policy all axes
 // use [AppendOne]. A single policy applies to every axis that grows; otherwise there must
@@ -528,11 +539,8 @@ func tail(runs iter.Seq[Run], n int64) (rest []Run, whole bool) {
 // them, the error wraps [ErrInvalid]. Other errors are those of [Axis.Grown]. All name
 // the axis.
 func (g *Grid) Grown(shape []int64, growth ...Growth) (*Grid, error) {
-	if len(shape) != len(g.axes) {
-		return nil, invalid("the new shape has %s, the array has %d", quantity.Count(len(shape), "axes"), len(g.axes))
-	}
-	if n := len(growth); n > 1 && n != len(g.axes) {
-		return nil, invalid("%s for %s: give none, one, or one per axis", quantity.Count(n, "growth policies"), quantity.Count(len(g.axes), "axes"))
+	if err := g.checkPolicies(shape, len(growth), "growth policies"); err != nil {
+		return nil, err
 	}
 	axes, err := eachAxis(len(shape), func(i int) (Axis, error) {
 		switch a := g.axes[i]; {

@@ -227,11 +227,8 @@ func (a Axis) trimmed(exact bool) (Axis, error) {
 // there must be one per axis. A single TrimExact skips regular axes if the grid has an
 // axis with listed edges.
 func (g *Grid) Shrunk(shape []int64, policies ...Shrink) (*Grid, error) {
-	if len(shape) != len(g.axes) {
-		return nil, invalid("the new shape has %s, the array has %d", quantity.Count(len(shape), "axes"), len(g.axes))
-	}
-	if n := len(policies); n > 1 && n != len(g.axes) {
-		return nil, invalid("%s for %s: give none, one, or one per axis", quantity.Count(n, "shrink policies"), quantity.Count(len(g.axes), "axes"))
+	if err := g.checkPolicies(shape, len(policies), "shrink policies"); err != nil {
+		return nil, err
 	}
 	axes, err := eachAxis(len(shape), func(i int) (Axis, error) {
 		a, how := g.axes[i], KeepEdges

@@ -72,13 +72,13 @@ func (d *document) fill(a *Array, l Limits) (err error) {
 	if err = d.shape(a, l.rank()); err != nil {
 		return err
 	}
-	if a.DataType, err = d.extension(dataType); err != nil {
+	if a.DataType, err = d.extension(dataType, newExtension); err != nil {
 		return err
 	}
-	if a.ChunkGrid, err = d.grid(); err != nil {
+	if a.ChunkGrid, err = d.extension(chunkGrid, newGrid); err != nil {
 		return err
 	}
-	if a.ChunkKeyEncoding, err = d.extension(chunkKeyEncoding); err != nil {
+	if a.ChunkKeyEncoding, err = d.extension(chunkKeyEncoding, newExtension); err != nil {
 		return err
 	}
 	v, err := d.required(fillValue)
@@ -96,32 +96,18 @@ func (d *document) fill(a *Array, l Limits) (err error) {
 	return err
 }
 
-func (d *document) extension(f field) (Extension, error) {
+func (d *document) extension(f field, parse func(strictjson.Value) (Extension, error)) (Extension, error) {
 	v, err := d.required(f)
 	if err != nil {
 		return Extension{}, err
 	}
-	return newExtension(v)
-}
-
-// grid reads the chunk grid.
-func (d *document) grid() (Extension, error) {
-	v, err := d.required(chunkGrid)
-	if err != nil {
-		return Extension{}, err
-	}
-	return newGrid(v)
+	return parse(v)
 }
 
 // ParseChunkGrid is [ParseExtension] for the value of chunk_grid, which may also have the
 // form of the ZEP 3 draft.
 func ParseChunkGrid(raw []byte, l Limits) (Extension, error) {
-	v, err := strictjson.Parse(raw, l.json())
-	if err != nil {
-		return Extension{}, located(err)
-	}
-	e, err := newGrid(v)
-	return e, located(err)
+	return parseExtension(raw, l, newGrid)
 }
 
 func newGrid(v strictjson.Value) (Extension, error) {

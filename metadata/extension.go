@@ -39,11 +39,14 @@ type spelling struct {
 // and "must_understand", or a string with the name. Errors are of type [*Error] and wrap
 // [ErrInvalid].
 func ParseExtension(raw []byte, l Limits) (Extension, error) {
+	return parseExtension(raw, l, newExtension)
+}
+
+func parseExtension(raw []byte, l Limits, parse func(strictjson.Value) (Extension, error)) (e Extension, err error) {
 	v, err := strictjson.Parse(raw, l.json())
-	if err != nil {
-		return Extension{}, located(err)
+	if err == nil {
+		e, err = parse(v)
 	}
-	e, err := newExtension(v)
 	return e, located(err)
 }
 

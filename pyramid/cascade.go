@@ -119,7 +119,7 @@ func (c *cascade) cutsBlocks(k int) bool {
 
 // newTile returns a tile of level k.
 func (c *cascade) newTile(k int, index []int64) *tile {
-	t := &tile{box: boxOf(c.grids[k], index), left: c.wanted[k][numberOf(c.grids[k], index)]}
+	t := &tile{box: boxOf(c.grids[k], index), left: c.wanted[k][strided.Number(c.grids[k], index)]}
 	t.view = t.room(t.box, c.size())
 	return t
 }
@@ -159,7 +159,7 @@ func (c *cascade) above(k int, box grid.Box) (*tile, int64, error) {
 	}
 	index := make([]int64, len(cells))
 	cells.First(index)
-	number := numberOf(c.grids[k], index)
+	number := strided.Number(c.grids[k], index)
 	// Several tiles below may open the tile at once. Only the first one makes it.
 	c.mu.Lock()
 	defer c.mu.Unlock()

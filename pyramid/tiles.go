@@ -13,6 +13,7 @@ import (
 	"varve.dev/zarr/internal/reduction"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/internal/strided"
 )
 
 // tiles are chunks of one level, by their number in C order.
@@ -44,7 +45,7 @@ func list(ctx context.Context, s *snapshot.Array, r *reduction.Reducer, first *g
 			return nil, err
 		}
 		for at := range cells.IndicesInto(make([]int64, len(cells))) {
-			n := numberOf(first, at)
+			n := strided.Number(first, at)
 			was, found := l.folds[n]
 			if !found {
 				was = foldOf(r.Below(boxOf(first, at), s.Grid.Shape()))
@@ -81,16 +82,7 @@ func (f fold) hash(data []byte) fold {
 	return fold(h.Sum64())
 }
 
-// numberOf returns the number of a chunk in C order.
-func numberOf(g *grid.Grid, index []int64) int64 {
-	n := int64(0)
-	for i, k := range index {
-		n = n*g.Axis(i).Chunks() + k
-	}
-	return n
-}
-
-// indexOf is the inverse of numberOf.
+// indexOf is the inverse of [strided.Number].
 func indexOf(g *grid.Grid, n int64) []int64 {
 	index := make([]int64, g.Rank())
 	for i := g.Rank() - 1; i >= 0; i-- {
@@ -116,7 +108,7 @@ func raised(r *reduction.Reducer, below, above *grid.Grid, of tiles) (tiles, err
 			return nil, err
 		}
 		for index := range cells.IndicesInto(make([]int64, len(cells))) {
-			up[numberOf(above, index)]++
+			up[strided.Number(above, index)]++
 		}
 	}
 	return up, nil
@@ -136,7 +128,7 @@ func depthFirst(r *reduction.Reducer, grids []*grid.Grid, of tiles) [][]int64 {
 				at = make([]int64, len(cells))
 				cells.First(at)
 			}
-			p.numbers[len(grids)-1-k] = numberOf(g, at)
+			p.numbers[len(grids)-1-k] = strided.Number(g, at)
 		}
 		list = append(list, p)
 	}

@@ -272,12 +272,12 @@ func parseFolds(data []byte, g *grid.Grid) (folds map[int64]fold, gone tiles, er
 			return nil, nil, errFolds
 		}
 		if chunks.Contains(index) {
-			folds[numberOf(g, index)] = fold(binary.LittleEndian.Uint64(data))
+			folds[strided.Number(g, index)] = fold(binary.LittleEndian.Uint64(data))
 		} else if n, ok := chunks.Len(); ok && n > 0 {
 			for i := range index {
 				index[i] = min(index[i], chunks[i].Stop-1)
 			}
-			gone[numberOf(g, index)] = 1
+			gone[strided.Number(g, index)] = 1
 		}
 		data = data[8:]
 	}

@@ -22,6 +22,7 @@ import (
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/reduction"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -425,7 +426,7 @@ func (w *work) source(k int) *source {
 		return s
 	}
 	s.array, s.grid = w.arrays[k-1], w.grids[k-1]
-	s.mayStore = func(index []int64) bool { return w.wanted[k-1][numberOf(s.grid, index)] > 0 }
+	s.mayStore = func(index []int64) bool { return w.wanted[k-1][strided.Number(s.grid, index)] > 0 }
 	return s
 }
 

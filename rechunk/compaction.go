@@ -65,11 +65,7 @@ func (c Compactions) target(s *snapshot.Array) (*target, error) {
 			return nil, err
 		}
 	}
-	if g.Equal(s.Grid) {
-		return nil, nil
-	}
-	doc, err := recutTo(s, g)
-	return &target{doc: doc}, err
+	return targetWithGrid(s, g)
 }
 
 // apply returns the grid with merged chunks of elements of size bytes.

@@ -10,11 +10,13 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -287,13 +289,13 @@ func (u *update) predictRegion(p *Plan, box grid.Box, read map[int64]bool) error
 	}
 	elements, _ := box.Len()
 	stored, _ := chunks.Len()
-	p.include(Counts{Encoded: stored, BytesDecoded: product(elements, int64(u.pair.source.Engine.Size)), BytesEncoded: product(elements, int64(u.pair.source.Engine.Size))})
+	p.include(Counts{Encoded: stored, BytesDecoded: checked.Capped(elements, int64(u.pair.source.Engine.Size)), BytesEncoded: checked.Capped(elements, int64(u.pair.source.Engine.Size))})
 	sources, err := u.pair.source.Grid.Touched(u.pair.sourceBox(box))
 	if err != nil {
 		return err
 	}
 	add := func(index []int64) {
-		if n := numberOf(u.pair.source.Grid, index); !read[n] && u.pair.sources.Contains(index) {
+		if n := strided.Number(u.pair.source.Grid, index); !read[n] && u.pair.sources.Contains(index) {
 			read[n] = true
 			p.BytesRead += u.pair.sources.Size(index)
 		}

@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/internal/residue"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
 )
 
@@ -64,7 +65,7 @@ func (u *update) findChanges(ctx context.Context) error {
 	}
 	u.sums.known = map[int64]residue.Number{}
 	for i, index := range suspects {
-		u.sums.known[numberOf(u.pair.origin.grid, index)] = is[i]
+		u.sums.known[strided.Number(u.pair.origin.grid, index)] = is[i]
 		if was[i] == nil || is[i] != *was[i] {
 			c, _ := g.Chunk(index)
 			u.addChanged(c.Box(), u.pair.commonBox(g))
@@ -120,7 +121,7 @@ func (u *update) suspects(within grid.Box) ([][]int64, error) {
 	}
 	// Chunks that were not stored before had only the fill value.
 	for index := range u.pair.sources.All() {
-		if within.Contains(index) && u.pair.origin.find(numberOf(u.pair.origin.grid, index)) == nil {
+		if within.Contains(index) && u.pair.origin.find(strided.Number(u.pair.origin.grid, index)) == nil {
 			list = append(list, slices.Clone(index))
 		}
 	}
@@ -147,7 +148,7 @@ func (p *pair) sumsBefore(ctx context.Context, opt Options, g *grid.Grid, indice
 	var unknown [][]int64
 	var places []int
 	for i, index := range indices {
-		c := p.origin.find(numberOf(p.origin.grid, index))
+		c := p.origin.find(strided.Number(p.origin.grid, index))
 		// A sum of more elements than are compared is of no use.
 		is, _ := g.Chunk(index)
 		was, _ := p.origin.grid.Chunk(index)
@@ -209,7 +210,7 @@ func (p *pair) carrySum(c *originChunk, index []int64) bool {
 	if !ok || !slices.Equal(is.Logical, was.Logical) {
 		return false
 	}
-	before := p.origin.find(numberOf(p.origin.grid, index))
+	before := p.origin.find(strided.Number(p.origin.grid, index))
 	if before == nil || before.version != c.version {
 		return false
 	}
@@ -223,7 +224,7 @@ func (u *update) takeKnownSum(c *originChunk, index []int64) bool {
 	is, _ := u.pair.source.Grid.Chunk(index)
 	var sum residue.Number // of the elements that were there before
 	if was, ok := u.pair.origin.grid.Chunk(index); ok {
-		if sum, ok = u.sums.known[numberOf(u.pair.origin.grid, index)]; !ok || !slices.Equal(is.Encoded, was.Encoded) {
+		if sum, ok = u.sums.known[strided.Number(u.pair.origin.grid, index)]; !ok || !slices.Equal(is.Encoded, was.Encoded) {
 			return false
 		}
 		if slices.Equal(is.Logical, was.Logical) {

@@ -25,6 +25,7 @@ import (
 	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
@@ -88,7 +89,7 @@ func newOrigin(source string, from *snapshot.Array, chunks *staging.Table, doc *
 		return nil, err
 	}
 	for index := range chunks.All() {
-		o.chunks = append(o.chunks, originChunk{number: numberOf(o.grid, index), version: chunks.Digest(index)})
+		o.chunks = append(o.chunks, originChunk{number: strided.Number(o.grid, index), version: chunks.Digest(index)})
 	}
 	return o, nil
 }

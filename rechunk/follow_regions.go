@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/internal/residue"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
@@ -142,7 +143,7 @@ func (u *update) addSums(box grid.Box, e element.Buffer) error {
 		return nil
 	}
 	return comparison.BoxSums(u.pair.source, u.pair.source.Grid, box, e, u.pair.current.Fill, func(index []int64, sum residue.Number) {
-		n := numberOf(u.pair.source.Grid, index)
+		n := strided.Number(u.pair.source.Grid, index)
 		u.sums.added[n] = u.sums.added[n].Plus(sum)
 	})
 }

@@ -75,7 +75,7 @@ func (p *planner) plan() (*blocks.Plan, error) {
 		plan, err = blocks.New(p.job.SourceUnits(), p.job.Target.Grid, p.size, all, &blocks.Options{Stages: 1, Parts: opt.Parts})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w; "+remedy.Memory+" of %dB suffices", zarr.ErrLimit, err, product(unfit.Bytes, 2))
+		return nil, fmt.Errorf("%w: %w; "+remedy.Memory+" of %dB suffices", zarr.ErrLimit, err, checked.Capped(unfit.Bytes, 2))
 	}
 	p.serial = true
 	return plan, nil
@@ -153,39 +153,18 @@ func (p *planner) grownLayout(opt *blocks.Options) *blocks.Plan {
 // lastBlocks returns the blocks of the last stage.
 func lastBlocks(plan *blocks.Plan) *grid.Grid { return plan.Stages[len(plan.Stages)-1].Blocks }
 
-// numberOf returns the number of a block, or task, in C order.
-func numberOf(blocks *grid.Grid, index []int64) int64 {
-	n := int64(0)
-	for i, k := range index {
-		n = n*blocks.Axis(i).Chunks() + k
-	}
-	return n
-}
-
 // largestChunk returns the bytes of the largest chunk of a grid.
 func largestChunk(g *grid.Grid, size int64) int64 {
 	for i := range g.Rank() {
 		a := g.Axis(i)
-		size = product(size, max(1, a.Longest(grid.Interval{Stop: a.Chunks()})))
+		size = checked.Capped(size, max(1, a.Longest(grid.Interval{Stop: a.Chunks()})))
 	}
 	return size
 }
 
 // logicalBytes returns the bytes of all elements of an array.
 func logicalBytes(s *snapshot.Array) int64 {
-	n := int64(s.Engine.Size)
-	for _, extent := range s.Grid.Shape() {
-		n = product(n, extent)
-	}
-	return n
-}
-
-// product multiplies lengths, and returns the largest int64 if that overflows.
-func product(a, b int64) int64 {
-	if n, ok := checked.Mul(a, b); ok {
-		return n
-	}
-	return 1<<63 - 1
+	return checked.Capped(append(s.Grid.Shape(), int64(s.Engine.Size))...)
 }
 
 // mostBlocks bounds the small blocks that are staged together: a crash loses what has no
@@ -221,7 +200,7 @@ func (p *planner) mergeSmallBlocks(plan *blocks.Plan) (*blocks.Plan, error) {
 			}
 		}
 		// A single large task would show no progress, and could not be shared.
-		most = min(most, product(left, lengths[i]))
+		most = min(most, checked.Capped(left, lengths[i]))
 		if most < 2*lengths[i] || a.Chunks() < 2 {
 			continue
 		}

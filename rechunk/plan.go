@@ -16,6 +16,8 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/blocks"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/quantity"
@@ -203,7 +205,7 @@ func (s *session) predict(ctx context.Context, w *work, p *Plan) error {
 	}
 	if w.ledger.serial { // as in planner.plan
 		size := int64(w.draft.job.Target.Engine.Size)
-		p.Memory = max(p.Memory, product(2, max(largestChunk(w.draft.job.SourceUnits(), size), largestChunk(w.draft.job.Target.Grid, size))))
+		p.Memory = max(p.Memory, checked.Capped(2, max(largestChunk(w.draft.job.SourceUnits(), size), largestChunk(w.draft.job.Target.Grid, size))))
 	}
 	if w.stock.sources, err = staging.List(ctx, w.draft.job.Source); err != nil {
 		return err
@@ -243,7 +245,7 @@ func (w *work) predictStages(p *Plan, plan *blocks.Plan) error {
 		}
 		q := &staging.Predictor{Job: l.scratch.Job, Sources: w.stock.sources, Input: from, Output: l.scratch}
 		for _, n := range wanted {
-			if err := q.Task(boxAt(l.scratch.Index(n))); err != nil {
+			if err := q.Task(engine.BoxAt(l.scratch.Index(n))); err != nil {
 				return err
 			}
 		}
@@ -373,7 +375,7 @@ func (s *session) checkSpace(ctx context.Context, w *work, plan *blocks.Plan) er
 		return err
 	}
 	// Predicting lists all chunks, which is not worth it if there is plenty.
-	if most := product(logicalBytes(w.draft.job.Source), int64(len(plan.Stages))+1); room.Free > most {
+	if most := checked.Capped(logicalBytes(w.draft.job.Source), int64(len(plan.Stages))+1); room.Free > most {
 		return nil
 	}
 	defer func() { s.hold.claim = nil }() // predict takes one for the names of scratch

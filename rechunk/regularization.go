@@ -97,11 +97,7 @@ func (r Regularization) target(s *snapshot.Array) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	if g.Equal(s.Grid) {
-		return nil, nil
-	}
-	doc, err := recutTo(s, g)
-	return &target{doc: doc}, err
+	return targetWithGrid(s, g)
 }
 
 // usualChunk returns the shape of chunks that changes least.

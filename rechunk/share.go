@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/sharing"
 	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
 )
 
@@ -47,7 +48,7 @@ func shareOf(blocks *grid.Grid, began, index []int64, of int64) int64 {
 			n = last + 1
 		}
 		if k >= n { // it was appended since
-			return numberOf(blocks, index) % of
+			return strided.Number(blocks, index) % of
 		}
 		number, all = number*n+k, all*n
 	}
@@ -66,7 +67,7 @@ func unfinishedError(stage int, blocks *grid.Grid, missing [][]int64) error {
 		more = fmt.Sprintf(" and %d more", n)
 	}
 	all, _ := blocks.NumChunks()
-	return fmt.Errorf("%w: stage %d lacks block %d%s of %d: execute all its tasks again; what is done is not repeated", sharing.ErrUnfinished, stage, numberOf(blocks, missing[0]), more, all)
+	return fmt.Errorf("%w: stage %d lacks block %d%s of %d: execute all its tasks again; what is done is not repeated", sharing.ErrUnfinished, stage, strided.Number(blocks, missing[0]), more, all)
 }
 
 // saver collects the records of a share and stores them at intervals. So there are few

@@ -13,7 +13,10 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/blocks"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
 )
 
@@ -78,7 +81,7 @@ func (w *work) parts(blocks *grid.Grid, list [][]int64) []grid.Box {
 		if err != nil {
 			continue // impossible: both grids have the same extent
 		}
-		n := numberOf(blocks, at)
+		n := strided.Number(blocks, at)
 		b := found[n]
 		if b == nil {
 			is, _ := blocks.Chunk(at)
@@ -100,7 +103,7 @@ func (w *work) parts(blocks *grid.Grid, list [][]int64) []grid.Box {
 			continue
 		}
 		for _, index := range b.stale {
-			parts = append(parts, boxAt(index))
+			parts = append(parts, engine.BoxAt(index))
 		}
 	}
 	return parts
@@ -168,7 +171,7 @@ func (w *work) readsLittle(list [][]int64) bool {
 			last, _, _ := units.Axis(i).Locate(in.Stop - 1)
 			from, _ := units.Axis(i).Cell(first)
 			to, _ := units.Axis(i).Cell(last)
-			n = product(n, to.Start+to.Encoded-from.Start)
+			n = checked.Capped(n, to.Start+to.Encoded-from.Start)
 		}
 		if read += n; read < 0 || read/fewBytes > all {
 			return false

@@ -129,6 +129,15 @@ func unlockedAxis(s *snapshot.Array, i int, unlock bool) (grid.Axis, error) {
 	return is, nil
 }
 
+// targetWithGrid returns the array with another grid, or nil if it has that.
+func targetWithGrid(s *snapshot.Array, g *grid.Grid) (*target, error) {
+	if g.Equal(s.Grid) {
+		return nil, nil
+	}
+	doc, err := recutTo(s, g)
+	return &target{doc: doc}, err
+}
+
 // targetWithAxis returns the array with another axis, which may have another extent.
 func targetWithAxis(s *snapshot.Array, axis int, is grid.Axis) (*target, error) {
 	g, err := withAxis(s.Grid, axis, is)

@@ -223,18 +223,9 @@ func (w *work) save(ctx context.Context, dir store.Path, records []staging.Recor
 func boxesAt(list [][]int64) []grid.Box {
 	boxes := make([]grid.Box, len(list))
 	for i, index := range list {
-		boxes[i] = boxAt(index)
+		boxes[i] = engine.BoxAt(index)
 	}
 	return boxes
-}
-
-// boxAt returns the box of one index.
-func boxAt(index []int64) grid.Box {
-	box := make(grid.Box, len(index))
-	for i, k := range index {
-		box[i] = grid.Interval{Start: k, Stop: k + 1}
-	}
-	return box
 }
 
 // stageAll stages boxes of chunks, two at a time, and calls done with the records of each

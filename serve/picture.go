@@ -74,7 +74,7 @@ func (p *picture) setRange(text string) error {
 
 // check returns an error for what cannot be a picture, and sets the shape.
 func (p *picture) check(a *asked, src *export.Source) error {
-	if t := src.Stored; t != a.array.Type() || !export.IsNumeric(t) && t.Kind() != dtype.KindBool {
+	if t := src.Stored; t != a.array.Type() || !cf.IsNumeric(t) && t.Kind() != dtype.KindBool {
 		return tell(http.StatusNotAcceptable, "a picture is made of real numbers, and these are %s: use format=json", t)
 	}
 	shape := slices.Clone(src.Shape)

@@ -12,6 +12,7 @@ import (
 
 	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/byteorder"
 )
 
 // converted returns the values of another coordinate in the units and the type of this
@@ -234,32 +235,15 @@ func setFloat(b []byte, v float64) {
 
 // integerOf returns an integer in host byte order.
 func integerOf(b []byte, unsigned bool) int64 {
-	switch len(b) {
-	case 2:
-		v := binary.NativeEndian.Uint16(b)
-		if unsigned {
-			return int64(v)
-		}
-		return int64(int16(v))
-	case 4:
-		v := binary.NativeEndian.Uint32(b)
-		if unsigned {
-			return int64(v)
-		}
-		return int64(int32(v))
+	x, unused := byteorder.Load(b), 64-8*len(b)
+	if unsigned {
+		return int64(x)
 	}
-	return int64(binary.NativeEndian.Uint64(b))
+	return int64(x<<unused) >> unused // repeats the sign
 }
 
 // setInteger stores an integer, and reports whether it fits.
 func setInteger(b []byte, v int64, unsigned bool) bool {
-	switch len(b) {
-	case 2:
-		binary.NativeEndian.PutUint16(b, uint16(v))
-	case 4:
-		binary.NativeEndian.PutUint32(b, uint32(v))
-	default:
-		binary.NativeEndian.PutUint64(b, uint64(v))
-	}
+	byteorder.Store(b, uint64(v))
 	return integerOf(b, unsigned) == v && (v >= 0 || !unsigned)
 }

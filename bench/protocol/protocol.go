@@ -3,7 +3,7 @@
 // Package protocol defines the messages between the driver of the benchmarks and the
 // programs that it measures. A program gets one [Request] as JSON, its only argument, and
 // prints one [Answer] as a line of JSON. Programs in other languages use the same
-// messages.
+// messages. It also has the figures that all benchmarks print.
 package protocol
 
 import (

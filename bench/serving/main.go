@@ -16,6 +16,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+
+	"varve.dev/zarr/bench/protocol"
 )
 
 // settings are the flags of the command line.
@@ -66,7 +68,7 @@ func run(ctx context.Context, s settings) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	r := &report{Machine: machine(), Rounds: s.rounds}
+	r := &report{Machine: protocol.Machine(), Rounds: s.rounds}
 	if err := makeAll(ctx, dir); err != nil {
 		return err
 	}

@@ -5,11 +5,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
-	"runtime"
 	"slices"
 	"strings"
-	"time"
+
+	"varve.dev/zarr/bench/protocol"
 )
 
 // report is the results.
@@ -23,49 +22,6 @@ type report struct {
 	Tiles   []*tileRow
 	First   []*firstRow
 	Memory  []*memoryRow
-}
-
-// machine describes the machine, and what else it does, in a sentence.
-func machine() string {
-	model := "an unknown processor"
-	data, _ := os.ReadFile("/proc/cpuinfo")
-	for line := range strings.Lines(string(data)) {
-		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-			model = strings.TrimSpace(value)
-			break
-		}
-	}
-	load := "unknown"
-	if data, err := os.ReadFile("/proc/loadavg"); err == nil {
-		load, _, _ = strings.Cut(string(data), " ")
-	}
-	return fmt.Sprintf("%s, %d cores of %s, %s, with a load of %s at the beginning.", time.Now().Format("2006-01-02"), runtime.NumCPU(), model, runtime.Version(), load)
-}
-
-// median returns the median of values, or 0 without values.
-func median(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	s := slices.Sorted(slices.Values(values))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
-}
-
-// ratios describes the ratios of two times of each round: their median, and the lowest
-// and highest of the middle half.
-func ratios(of, to []float64) string {
-	list := make([]float64, 0, len(of))
-	for i := range of {
-		if to[i] > 0 {
-			list = append(list, of[i]/to[i])
-		}
-	}
-	if len(list) == 0 {
-		return "–"
-	}
-	slices.Sort(list)
-	n := len(list)
-	return fmt.Sprintf("%.2f (%.2f to %.2f)", median(list), list[n/4], list[n-1-n/4])
 }
 
 func (r *report) markdown(w io.Writer) {
@@ -98,12 +54,12 @@ above 1, varve serve is faster. Processor time is that of the server alone, for 
 `, keyConnections)
 	for _, row := range r.Keys {
 		for i, x := range row.Results {
-			what, s := row.Size, median(x.Seconds)
+			what, s := row.Size, protocol.Median(x.Seconds)
 			if i > 0 {
 				what = ""
 			}
 			fmt.Fprintf(w, "| %s | %s | %.0f | %.0f | %s | %.0f |\n", what, x.Server, float64(x.Requests)/s, float64(x.Requests)*float64(row.Bytes)/s/1e6,
-				ratios(x.Seconds, row.Results[0].Seconds), 1e6*median(x.Worked)/float64(x.Requests))
+				protocol.Ratios(x.Seconds, row.Results[0].Seconds), 1e6*protocol.Median(x.Worked)/float64(x.Requests))
 		}
 	}
 }
@@ -121,8 +77,8 @@ store, copies or a server, in as many goroutines as there are connections, but a
 |--:|--:|--:|--:|
 `)
 		for _, row := range r.View {
-			fmt.Fprintf(w, "| %d | %.0f | %s | %s |\n", row.Connections, float64(row.Bytes)/median(row.Seconds)/1e6,
-				ratios(row.Codecs, row.Seconds), ratios(row.CodecsWorked, row.Worked))
+			fmt.Fprintf(w, "| %d | %.0f | %s | %s |\n", row.Connections, float64(row.Bytes)/protocol.Median(row.Seconds)/1e6,
+				protocol.Ratios(row.Codecs, row.Seconds), protocol.Ratios(row.CodecsWorked, row.Worked))
 		}
 	}
 	if len(r.Peers) == 0 {
@@ -140,7 +96,7 @@ The first chunks of views of the same array, by %d connections, beside other ser
 		if x.Shape != own.Shape || x == own {
 			what, own = fmt.Sprintf("%d of %s", x.Chunks, strings.ReplaceAll(x.Shape, "x", " × ")), x
 		}
-		fmt.Fprintf(w, "| %s | %s | %.3g | %s | %s |\n", what, x.Server, median(x.Seconds), ratios(x.Seconds, own.Seconds), ratios(x.Worked, own.Worked))
+		fmt.Fprintf(w, "| %s | %s | %.3g | %s | %s |\n", what, x.Server, protocol.Median(x.Seconds), protocol.Ratios(x.Seconds, own.Seconds), protocol.Ratios(x.Worked, own.Worked))
 	}
 }
 
@@ -168,7 +124,7 @@ From the first request to a new process for a view of an array of 10 GB to the f
 |---|--:|--:|
 `)
 		for _, x := range r.First {
-			fmt.Fprintf(w, "| %s | %.2f | %.2f |\n", x.What, 1e3*median(x.Seconds), 1e3*slices.Max(x.Seconds))
+			fmt.Fprintf(w, "| %s | %.2f | %.2f |\n", x.What, 1e3*protocol.Median(x.Seconds), 1e3*slices.Max(x.Seconds))
 		}
 	}
 	if len(r.Memory) > 0 {

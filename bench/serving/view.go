@@ -18,6 +18,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"varve.dev/zarr"
+	"varve.dev/zarr/bench/protocol"
 )
 
 // viewRow is how long a view takes to be read by some connections, beside its codecs
@@ -77,9 +78,9 @@ func (b *bench) view(ctx context.Context) error {
 				if (k+round)%2 == 0 {
 					server, serverWorked, err = b.readView(ctx, connections)
 				} else {
-					before := processor()
+					t := protocol.Start()
 					codecs, err = c.run(min(connections, runtime.GOMAXPROCS(0)))
-					codecsWorked = processor() - before
+					_, codecsWorked = t.Stop()
 				}
 				if err != nil {
 					return err

@@ -560,11 +560,6 @@ type executor struct {
 // longestLook is the longest time between looks at the claims of others, in seconds.
 const longestLook = 5
 
-// few returns a number of parcels that has so many tasks in each.
-func few(tasks int64) func(int64, int) int64 {
-	return func(all int64, _ int) int64 { return max(1, all/tasks) }
-}
-
 // perWorker returns a number of parcels that has so many for each worker.
 func perWorker(n int64) func(int64, int) int64 {
 	return func(all int64, workers int) int64 { return min(all, n*int64(workers)) }

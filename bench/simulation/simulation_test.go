@@ -187,3 +187,8 @@ func TestEqualSeeds(t *testing.T) {
 		t.Error("another seed has the same result")
 	}
 }
+
+// few returns a number of parcels that has so many tasks in each.
+func few(tasks int64) func(int64, int) int64 {
+	return func(all int64, _ int) int64 { return max(1, all/tasks) }
+}

@@ -19,6 +19,8 @@ import (
 	"context"
 	"crypto/md5"
 	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
@@ -26,6 +28,7 @@ import (
 	"io/fs"
 	"iter"
 	"runtime"
+	"strings"
 	"time"
 
 	"varve.dev/zarr"
@@ -307,4 +310,135 @@ func (r *reader) add(sums []hash.Hash, data []byte) {
 	if r.Progress != nil {
 		r.Progress(int64(len(data)))
 	}
+}
+
+// stamp tells two writes of one value apart.
+type stamp struct {
+	size     int64
+	version  uint64 // hash of the version; 0 if the store has none
+	modified int64  // nanoseconds since 1970; 0 if unknown, or unsettled
+}
+
+// unsettled replaces the time of a value that was written just before it was read.
+// Another write may have the same time.
+const unsettled = -1
+
+// settling is the age from which on the time of a value tells it apart. Some stores count
+// whole seconds.
+const settling = 2 * time.Second
+
+// stampOf returns the stamp of a value that was read at a time or later.
+func stampOf(i store.Info, began time.Time) stamp {
+	s := stamp{size: i.Size, version: hashOfVersion(i.Version), modified: timeOf(i.Modified)}
+	if s.modified != 0 && i.Modified.After(began.Add(-settling)) {
+		s.modified = unsettled
+	}
+	return s
+}
+
+// holds reports whether a listing has the same write of the value, if the store
+// can tell.
+func (s stamp) holds(e store.Entry) bool {
+	version, modified := hashOfVersion(e.Version), timeOf(e.Modified)
+	comparable := version != 0 && s.version != 0
+	switch {
+	case e.Size != s.size:
+		return false
+	case comparable && version == s.version && !(e.Version.IsWeak() && s.modified == unsettled):
+		return true
+	// The version of a file has the number of a device, which differs from machine to
+	// machine where the same disk is mounted. Its times do not.
+	case comparable && e.FileTime.IsZero():
+		return false
+	case modified == 0 || s.modified == 0:
+		return !comparable
+	}
+	return modified == s.modified
+}
+
+// hashOfVersion returns a hash of a version, and 0 for none.
+func hashOfVersion(v store.Version) uint64 {
+	if v.IsZero() {
+		return 0
+	}
+	sum := sha256.Sum256([]byte(v.String()))
+	return max(1, binary.BigEndian.Uint64(sum[:8]))
+}
+
+// timeOf returns the nanoseconds since 1970, and 0 for the zero time.
+func timeOf(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return max(1, t.UnixNano())
+}
+
+// line returns a line as sha256sum writes it: it begins with a backslash if the name has
+// escapes.
+func line(key string, sum [sha256.Size]byte) string {
+	mark, name := "", escapes.Replace(key)
+	if name != key {
+		mark = `\`
+	}
+	return fmt.Sprintf("%s%x  %s\n", mark, sum, name)
+}
+
+// escapes makes the escapes of a name, and unescapes undoes them.
+var (
+	escapes   = strings.NewReplacer("\\", `\\`, "\n", `\n`, "\r", `\r`)
+	unescapes = strings.NewReplacer(`\\`, "\\", `\n`, "\n", `\r`, "\r")
+)
+
+// longestLine bounds a line, in bytes. No store has keys as long as half of it.
+const longestLine = 256 << 10
+
+// parse returns the key and the sum of a line, without the newline.
+func parse(text string) (key string, sum [sha256.Size]byte, err error) {
+	text = strings.TrimSuffix(text, "\r")
+	text, escaped := strings.CutPrefix(text, `\`)
+	const width = 2 * sha256.Size
+	// The byte after the space is a space, or an asterisk for binary mode.
+	if len(text) < width+3 || text[width] != ' ' || text[width+1] != ' ' && text[width+1] != '*' {
+		return "", sum, errLine
+	}
+	if _, err := hex.Decode(sum[:], []byte(text[:width])); err != nil {
+		return "", sum, errLine
+	}
+	key = text[width+2:]
+	if escaped {
+		key = unescapes.Replace(key)
+	}
+	if key = strings.TrimPrefix(key, "./"); key == "" {
+		return "", sum, errLine
+	}
+	return key, sum, nil
+}
+
+var errLine = fmt.Errorf("%w: not a line of sha256sum: 64 hexadecimal digits, two spaces, a name", zarr.ErrInvalidArgument)
+
+// read reads a list. It has at most most lines.
+func read(r io.Reader, most int) (map[string][sha256.Size]byte, error) {
+	sums := map[string][sha256.Size]byte{}
+	s := bufio.NewScanner(r)
+	s.Buffer(nil, longestLine)
+	for n := 1; s.Scan(); n++ {
+		if s.Text() == "" {
+			continue
+		}
+		key, sum, err := parse(s.Text())
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		if own.IsBelow(key) {
+			continue // sha256sum lists these, too
+		}
+		if was, twice := sums[key]; twice && was != sum {
+			return nil, fmt.Errorf("line %d: %w: %q is listed twice, with two sums", n, zarr.ErrInvalidArgument, key)
+		}
+		if len(sums) == most {
+			return nil, fmt.Errorf("%w: a list of more than %s", zarr.ErrLimit, quantity.Count(most, "values"))
+		}
+		sums[key] = sum
+	}
+	return sums, s.Err()
 }

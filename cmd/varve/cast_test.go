@@ -5,13 +5,19 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"html"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
-	"varve.dev/zarr/cmd/varve/internal/cast"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/npy"
 	"varve.dev/zarr/internal/racing"
@@ -35,7 +41,7 @@ func TestSession(t *testing.T) {
 	for node, days := range map[string]string{"regular.zarr": "365", "rectilinear.zarr": "[[365, 4], 364]"} {
 		must(t, "", "create", node, "--chunks", "["+days+", 36, 72]", "--dimension-names", "time,lat,lon", "--from", "years.npy")
 	}
-	s := cast.Session{
+	s := castSession{
 		Title: "one more day, on a regular grid and on a rectilinear one", Columns: 80,
 		Marks: []string{"would write"},
 	}
@@ -46,9 +52,9 @@ func TestSession(t *testing.T) {
 		"varve grid rectilinear.zarr --axes 1,0",
 	} {
 		out, errs := onScreen(t, shellWords(line)[1:]...)
-		s.Steps = append(s.Steps, cast.Step{Command: line, Output: out + progressLine.ReplaceAllString(errs, "")})
+		s.Steps = append(s.Steps, castStep{Command: line, Output: out + progressLine.ReplaceAllString(errs, "")})
 	}
-	want := s.SVG()
+	want := s.svg()
 	if os.Getenv("VARVE_UPDATE") != "" {
 		if err := os.WriteFile(name, []byte(want), 0o666); err != nil {
 			t.Fatal(err)
@@ -80,4 +86,115 @@ func fieldFile(t *testing.T, name string, days int) {
 		t.Fatal(err)
 	}
 	overwrite(t, name, string(file))
+}
+
+// castStep is a command line and what it prints.
+type castStep struct{ Command, Output string }
+
+// Sizes in pixels, and times in seconds.
+const (
+	fontSize   = 14
+	charWidth  = 8.43
+	lineHeight = 19
+	margin     = 18
+	bar        = 34 // the title bar of the window
+	perChar    = 0.035
+	afterLine  = 0.5 // between a command and its output
+	afterStep  = 1.4 // to read the output
+)
+
+// castSession is a terminal session that is drawn as an animated SVG: commands are typed,
+// and their output appears. A viewer that does not animate shows the whole session. Lines
+// of output that contain one of the marks are highlighted.
+type castSession struct {
+	Title   string
+	Columns int
+	Steps   []castStep
+	Marks   []string
+}
+
+// svg returns the drawing.
+func (s castSession) svg() string {
+	var body strings.Builder
+	line, at := 0, 0.8
+	text := func(class, content string, begin float64, typed int) {
+		y := bar + margin + lineHeight*line
+		fmt.Fprintf(&body, `<text class="%s" x="%d" y="%d" style="--t:%.2fs">%s</text>`+"\n", class, margin, y+fontSize, begin, content)
+		if typed > 0 {
+			// The cover moves off the characters one after the other.
+			fmt.Fprintf(&body, `<rect class="cover" x="%.1f" y="%d" width="%.1f" height="%d" style="--t:%.2fs;--d:%.2fs;--w:%.1fpx;--n:%d"/>`+"\n",
+				margin+2*charWidth, y, float64(typed)*charWidth+2, lineHeight, begin, float64(typed)*perChar, float64(typed)*charWidth+2, typed)
+		}
+		line++
+	}
+	for _, step := range s.Steps {
+		n := utf8.RuneCountInString(step.Command)
+		text("line command", `<tspan class="prompt">$</tspan> `+html.EscapeString(step.Command), at, n)
+		at += float64(n)*perChar + afterLine
+		for output := range strings.SplitSeq(strings.TrimRight(step.Output, "\n"), "\n") {
+			if step.Output != "" {
+				text("line "+s.class(output), html.EscapeString(output), at, 0)
+			}
+		}
+		at += afterStep
+		line++
+	}
+	width := int(float64(s.Columns)*charWidth) + 2*margin
+	height := bar + 2*margin + lineHeight*(line-1)
+	return s.head(width, height) + body.String() + "</svg>\n"
+}
+
+// class returns the CSS class of a line of output.
+func (s castSession) class(line string) string {
+	for _, mark := range s.Marks {
+		if strings.Contains(line, mark) {
+			return "mark"
+		}
+	}
+	return "output"
+}
+
+// head returns the window and the style. Only viewers that animate hide lines until their
+// time.
+func (s castSession) head(width, height int) string {
+	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="%[2]d" viewBox="0 0 %[1]d %[2]d" role="img" xml:space="preserve">
+<title>%[3]s</title>
+<style>
+text { font: %[4]dpx ui-monospace, "SFMono-Regular", Menlo, Consolas, "DejaVu Sans Mono", monospace; white-space: pre }
+.title { fill: #8b949e } .prompt { fill: #7ee787 } .command { fill: #f0f6fc } .output { fill: #b6bec8 } .mark { fill: #ffa657; font-weight: bold }
+.cover { fill: #0d1117; visibility: hidden }
+@media (prefers-reduced-motion: no-preference) {
+.line { animation: show 1ms var(--t) both }
+.cover { visibility: visible; animation: type var(--d) steps(var(--n)) var(--t) both }
+@keyframes show { from { visibility: hidden } to { visibility: visible } }
+@keyframes type { from { transform: none } to { transform: translateX(var(--w)); visibility: hidden } }
+}
+</style>
+<rect width="%[1]d" height="%[2]d" rx="8" fill="#0d1117"/>
+<circle cx="20" cy="17" r="6" fill="#ff5f56"/><circle cx="40" cy="17" r="6" fill="#ffbd2e"/><circle cx="60" cy="17" r="6" fill="#27c93f"/>
+<text class="title" x="84" y="22">%[3]s</text>
+`, width, height, html.EscapeString(s.Title), fontSize)
+}
+
+func TestSessionSVG(t *testing.T) {
+	s := castSession{Title: "a & b", Columns: 40, Marks: []string{"new"}, Steps: []castStep{
+		{"tool run <x>", "one\n  two new lines\n"}, {"tool stop", ""},
+	}}
+	svg := s.svg()
+	for _, want := range []string{"a &amp; b", "tool run &lt;x&gt;", `class="line mark"`, ">  two"} {
+		if !strings.Contains(svg, want) {
+			t.Errorf("the drawing has no %q:\n%s", want, svg)
+		}
+	}
+	if n := strings.Count(svg, `class="line `); n != 4 {
+		t.Errorf("%d lines", n)
+	}
+	d := xml.NewDecoder(strings.NewReader(svg))
+	for {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("%v:\n%s", err, svg)
+		}
+	}
 }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"net/url"
 	"os"
 	"slices"
@@ -217,14 +216,7 @@ func (d *demo) values(ctx context.Context, box grid.Box, buffer []byte) ([]byte,
 
 // bytes returns the size of the elements of a box in bytes, at most [math.MaxInt64].
 func (d *demo) bytes(box grid.Box) int64 {
-	n, ok := box.Len()
-	if ok {
-		n, ok = checked.Mul(n, int64(d.origin.spec.Type.Size()))
-	}
-	if !ok {
-		return math.MaxInt64
-	}
-	return n
+	return checked.Capped(append(box.Shape(), int64(d.origin.spec.Type.Size()))...)
 }
 
 // grow appends planes one by one, and compares the stored values before and after each.

@@ -116,12 +116,7 @@ func (t total) addProduct(a, b int64) total {
 
 // times returns t·u.
 func (t total) times(u total) total {
-	p := total{approx: t.approx * u.approx}
-	var ok bool
-	if p.exact, ok = checked.Mul(t.exact, u.exact); !ok {
-		p.exact = math.MaxInt64
-	}
-	return p
+	return total{checked.Capped(t.exact, u.exact), t.approx * u.approx}
 }
 
 // add returns t + u.

@@ -5,6 +5,7 @@ package budget
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"sync"
 	"testing"
 	"time"
@@ -77,5 +78,22 @@ func TestBudget(t *testing.T) {
 	wg.Wait()
 	if n, err := b.Acquire(ctx, 100); err != nil || n != 100 {
 		t.Fatalf("after all was released %d (%v)", n, err)
+	}
+}
+
+// TestMost bounds default budgets by the memory of the machine, and by Go's limit.
+func TestMost(t *testing.T) {
+	if n := Machine(); n < 64<<20 || installed() < n {
+		t.Errorf("a machine of %d bytes, of which %d are installed", n, installed())
+	}
+	before := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(before)
+	for limit, want := range map[int64]int64{
+		1 << 20: 512 << 10, 128 << 20: 64 << 20, 512 << 20: 256 << 20, 1 << 30: 256 << 20, 2 << 30: 256 << 20,
+	} {
+		debug.SetMemoryLimit(limit)
+		if got := Most(); got != want && limit <= installed() {
+			t.Errorf("with %d MiB: %d bytes, want %d", limit>>20, got, want)
+		}
 	}
 }

@@ -79,3 +79,30 @@ func each(dst, src []byte, unit int) {
 		}
 	}
 }
+
+// Load returns the number that b holds in host byte order. b has 1, 2, 4 or 8 bytes.
+func Load(b []byte) uint64 {
+	switch len(b) {
+	case 1:
+		return uint64(b[0])
+	case 2:
+		return uint64(binary.NativeEndian.Uint16(b))
+	case 4:
+		return uint64(binary.NativeEndian.Uint32(b))
+	}
+	return binary.NativeEndian.Uint64(b)
+}
+
+// Store stores the low bits of x in b in host byte order. b has 1, 2, 4 or 8 bytes.
+func Store(b []byte, x uint64) {
+	switch len(b) {
+	case 1:
+		b[0] = byte(x)
+	case 2:
+		binary.NativeEndian.PutUint16(b, uint16(x))
+	case 4:
+		binary.NativeEndian.PutUint32(b, uint32(x))
+	case 8:
+		binary.NativeEndian.PutUint64(b, x)
+	}
+}

@@ -80,7 +80,7 @@ func CheckAxes(ctx context.Context, from, to zarr.Elements, pairs ...AxisPair) e
 func coordinatesOf(of ...zarr.Elements) (names []string) {
 	for _, e := range of {
 		a, _ := parts(e)
-		names = append(names, strings.Fields(textAttribute(a, "coordinates"))...)
+		names = append(names, strings.Fields(TextAttribute(a, "coordinates"))...)
 	}
 	slices.Sort(names)
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return strings.Contains(name, "/") })
@@ -164,7 +164,7 @@ func checkMapping(ctx context.Context, from, to zarr.Elements) error {
 	var of [2]Statements
 	for i, e := range []zarr.Elements{from, to} {
 		a, _ := parts(e)
-		name, _, _ := strings.Cut(textAttribute(a, "grid_mapping"), ":") // the names of coordinates may follow
+		name, _, _ := strings.Cut(TextAttribute(a, "grid_mapping"), ":") // the names of coordinates may follow
 		if name = strings.TrimSpace(name); name == "" || strings.ContainsAny(name, " /") {
 			return nil
 		}

@@ -61,7 +61,7 @@ func ComparerOf(ctx context.Context, a *zarr.Array) (*Comparer, error) {
 	c := &Comparer{typ: a.Type()}
 	var err error
 	switch k := c.typ.Kind(); {
-	case isNumeric(c.typ):
+	case IsNumeric(c.typ):
 		c.scale, err = numbersOf(ctx, a)
 	case k == dtype.KindBool:
 		c.scale = boolScale()

@@ -105,7 +105,7 @@ func Instants(ctx context.Context, c *zarr.Array) (at []calendar.Instant, in cal
 	parse := func(text string) (calendar.Instant, error) { return calendar.ParseInstant(text, in) }
 	switch {
 	case c.Type().Kind() == dtype.KindDatetime:
-	case isNumeric(c.Type()):
+	case IsNumeric(c.Type()):
 		t, tickScale := UnitsOf(c).Times()
 		if !tickScale {
 			return nil, in, false, nil
@@ -185,7 +185,7 @@ func eachText(ctx context.Context, c *zarr.Array, use func(text string) error) e
 	t := c.Type()
 	text := func(elem []byte) string { return string(t.AppendText(nil, elem)) }
 	switch k := t.Kind(); {
-	case isNumeric(t):
+	case IsNumeric(t):
 		p, err := PackingOf(ctx, c)
 		if err != nil {
 			return err

@@ -58,7 +58,7 @@ func DecodingOf(ctx context.Context, a *zarr.Array) (*Decoding, error) {
 
 // NewDecoding is like [DecodingOf] for numbers with the given units.
 func NewDecoding(ctx context.Context, a *zarr.Array, u Units) (*Decoding, error) {
-	if !isNumeric(a.Type()) {
+	if !IsNumeric(a.Type()) {
 		return nil, nil
 	}
 	p, err := packingOf(ctx, a, u)
@@ -66,7 +66,7 @@ func NewDecoding(ctx context.Context, a *zarr.Array, u Units) (*Decoding, error)
 		return nil, err
 	}
 	d := &Decoding{Packing: p, units: u}
-	if textAttribute(a, "dtype") == "bool" {
+	if TextAttribute(a, "dtype") == "bool" {
 		d.booleans()
 		return d, nil
 	}

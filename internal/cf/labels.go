@@ -223,7 +223,7 @@ func (l *labels) describe(ctx context.Context) (err error) {
 		if one, ok := t.Duration(1); ok {
 			l.length = float64(one)
 		}
-	case isNumeric(t):
+	case IsNumeric(t):
 		if l.packing, err = PackingOf(ctx, l.array); err != nil {
 			return ctx.Err() // malformed attributes: the values of the numbers are unknown
 		}

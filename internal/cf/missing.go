@@ -37,10 +37,10 @@ func (p *Packing) maskOf(a *zarr.Array, u Units, filled bool) (m mask) {
 	if filled {
 		// The fill value takes the place of _FillValue.
 		names = names[1:]
-		m.filled, m.masked = fillOf(a), true
+		m.filled, m.masked = FillOf(a), true
 	}
 	for _, name := range names {
-		v, err := attribute(a, name)
+		v, err := Attribute(a, name)
 		if err != nil || v.IsZero() {
 			continue
 		}
@@ -62,8 +62,8 @@ func (p *Packing) maskOf(a *zarr.Array, u Units, filled bool) (m mask) {
 	return m
 }
 
-// fillOf returns the fill value of an array as an element.
-func fillOf(a *zarr.Array) []byte {
+// FillOf returns the fill value of an array as an element.
+func FillOf(a *zarr.Array) []byte {
 	elem, err := a.FillValue().Element(a.Type())
 	if err != nil {
 		return a.Type().Default() // the fill value of an open array is valid
@@ -218,7 +218,7 @@ func Ignored(a *zarr.Array, filled bool) bool {
 		return false
 	}
 	elem, err := missing.Parse(a.Type(), raw)
-	return err != nil || !bytes.Equal(elem, fillOf(a))
+	return err != nil || !bytes.Equal(elem, FillOf(a))
 }
 
 // withoutZero returns a copy of the mask in which zero is not missing.

@@ -65,7 +65,7 @@ var signs = [][2]dtype.Type{
 // signOf returns the type of an array, with the signedness that the attribute _Unsigned
 // gives it. Like xarray, it accepts only the strings "true" and "false".
 func signOf(a *zarr.Array) dtype.Type {
-	unsigned := textAttribute(a, Unsigned)
+	unsigned := TextAttribute(a, Unsigned)
 	// Types without a counterpart, and "true" for an unsigned type, change nothing.
 	for _, s := range signs {
 		switch {
@@ -179,8 +179,8 @@ func (p *Packing) OfCoordinate() *Packing {
 
 func (p *Packing) isFloat() bool { return p.stored.Kind() == dtype.KindFloat }
 
-// isNumeric reports whether elements are integers or floating-point numbers.
-func isNumeric(t dtype.Type) bool {
+// IsNumeric reports whether elements are integers or floating-point numbers.
+func IsNumeric(t dtype.Type) bool {
 	k := t.Kind()
 	return k == dtype.KindInt || k == dtype.KindUint || k == dtype.KindFloat
 }

@@ -51,7 +51,7 @@ func sequenceOf(ctx context.Context, a *zarr.Array) (*sequence, error) {
 		s.hasValue = func(e []byte) bool { return int64(binary.NativeEndian.Uint64(e)) != dtype.NaT }
 		return s, nil
 	}
-	if !isNumeric(a.Type()) {
+	if !IsNumeric(a.Type()) {
 		return nil, nil
 	}
 	p, err := PackingOf(ctx, a)

@@ -363,8 +363,8 @@ func attributeIn(object []byte, name string) (raw []byte, ok bool) {
 	return v.Raw(), ok
 }
 
-// attribute returns a user attribute, or the zero Value if it is not set.
-func attribute(a *zarr.Array, name string) (v strictjson.Value, err error) {
+// Attribute returns a user attribute, or the zero Value if it is not set.
+func Attribute(a *zarr.Array, name string) (v strictjson.Value, err error) {
 	raw, ok := attributeIn(a.Metadata().Attributes, name)
 	if !ok {
 		return v, nil
@@ -372,9 +372,9 @@ func attribute(a *zarr.Array, name string) (v strictjson.Value, err error) {
 	return strictjson.Parse(raw, strictjson.Limits{})
 }
 
-// textAttribute returns a user attribute that is a string, and otherwise "".
-func textAttribute(a *zarr.Array, name string) string {
-	v, err := attribute(a, name)
+// TextAttribute returns a user attribute that is a string, and otherwise "".
+func TextAttribute(a *zarr.Array, name string) string {
+	v, err := Attribute(a, name)
 	if err != nil {
 		return ""
 	}
@@ -384,7 +384,7 @@ func textAttribute(a *zarr.Array, name string) string {
 
 // numberAttribute returns a user attribute that is a number, or a list of one number.
 func numberAttribute(a *zarr.Array, name string) (value float64, ok bool, err error) {
-	v, err := attribute(a, name)
+	v, err := Attribute(a, name)
 	if err != nil || v.IsZero() {
 		return 0, false, err
 	}

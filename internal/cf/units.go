@@ -22,7 +22,7 @@ type Units struct{ Units, Calendar string }
 
 // UnitsOf returns the attributes of an array.
 func UnitsOf(a *zarr.Array) Units {
-	return Units{textAttribute(a, "units"), textAttribute(a, "calendar")}
+	return Units{TextAttribute(a, "units"), TextAttribute(a, "calendar")}
 }
 
 // UnitsIn returns the units of an array, and looks for missing ones in its group. The
@@ -31,7 +31,7 @@ func UnitsOf(a *zarr.Array) Units {
 // UnitsIn fails only if its context is cancelled.
 func UnitsIn(ctx context.Context, a *zarr.Array) (Units, error) {
 	u := UnitsOf(a)
-	if !isNumeric(a.Type()) || u.Units != "" && (u.Calendar != "" || !u.isSince()) {
+	if !IsNumeric(a.Type()) || u.Units != "" && (u.Calendar != "" || !u.isSince()) {
 		return u, nil
 	}
 	of, err := boundedBy(ctx, a)
@@ -122,7 +122,7 @@ func boundsOf(a *zarr.Array) string {
 	if !UnitsOf(a).isSince() {
 		return ""
 	}
-	return textAttribute(a, "bounds")
+	return TextAttribute(a, "bounds")
 }
 
 // unitNames are other names of units in CF or UDUNITS.

@@ -4,7 +4,6 @@ package cf
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/selection"
 )
@@ -39,7 +39,7 @@ func ReadFloats(ctx context.Context, from zarr.Elements, sel selection.Selection
 // [zarr.ErrInvalidArgument] if the elements are not times, or if [time.Time] lacks the
 // days of their calendar or the year of an element.
 func ReadTimes(ctx context.Context, from zarr.Elements, sel selection.Selection) (b zarr.Block[time.Time], err error) {
-	if !isNumeric(from.Type()) {
+	if !IsNumeric(from.Type()) {
 		return zarr.Read[time.Time](ctx, from, sel)
 	}
 	v, stored, err := read(ctx, from, sel)
@@ -122,7 +122,7 @@ func numbers(of zarr.Elements, sel selection.Selection) (v *zarr.View, n int, er
 		return nil, 0, err
 	}
 	a := v.Array()
-	if !isNumeric(v.Type()) || v.Type() != a.Type() {
+	if !IsNumeric(v.Type()) || v.Type() != a.Type() {
 		return nil, 0, invalid("array %s has elements of type %s, which are not numbers", a.Path(), a.Type())
 	}
 	// The result has 8 bytes for each element, which must not overflow an int.
@@ -238,16 +238,7 @@ func putNumber(t dtype.Type) (func(elem []byte, number float64) bool, error) {
 		if signed {
 			whole = uint64(int64(n))
 		}
-		switch len(elem) {
-		case 1:
-			elem[0] = byte(whole)
-		case 2:
-			binary.NativeEndian.PutUint16(elem, uint16(whole))
-		case 4:
-			binary.NativeEndian.PutUint32(elem, uint32(whole))
-		default:
-			binary.NativeEndian.PutUint64(elem, whole)
-		}
+		byteorder.Store(elem, whole)
 		return true
 	}, nil
 }

@@ -38,6 +38,15 @@ func Product(values ...int64) (int64, bool) {
 	return p, ok
 }
 
+// Capped returns the product of all values, or the largest int64 if that overflows. All
+// must be non-negative.
+func Capped(values ...int64) int64 {
+	if p, ok := Product(values...); ok {
+		return p
+	}
+	return math.MaxInt64
+}
+
 // CeilDiv returns a/b rounded up. a must be non-negative and b positive.
 func CeilDiv(a, b int64) int64 {
 	q := a / b

@@ -40,9 +40,9 @@ func repeats(f func(), least time.Duration) int {
 
 // times returns how long n runs of f take.
 func times(f func(), n int) time.Duration {
-	begin := threadTime()
+	begin := Thread()
 	for range n {
 		f()
 	}
-	return threadTime() - begin
+	return Thread() - begin
 }

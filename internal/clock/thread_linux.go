@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadTime returns the processor time of the thread.
-func threadTime() time.Duration {
+// Thread returns the processor time of the thread that calls it. Other programs of the
+// machine do not add to it.
+func Thread() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
 		return time.Since(start) // the kernel has no such clock

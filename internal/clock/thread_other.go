@@ -6,4 +6,5 @@ package clock
 
 import "time"
 
-func threadTime() time.Duration { return time.Since(start) }
+// Thread returns the time of the clock, because that of a thread is unknown here.
+func Thread() time.Duration { return time.Since(start) }

@@ -3,7 +3,9 @@
 package coding
 
 import (
+	"context"
 	"fmt"
+	"math"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
@@ -153,4 +155,150 @@ func (c *Chain) decodeArrays(s *scratch, v *strided.View, src []byte) error {
 		}
 	}
 	return nil
+}
+
+// Extract is a part of a chunk, and the memory that it is decoded to.
+type Extract struct {
+	// Shape is the encoded shape of the chunk.
+	Shape []int64
+	// Part selects the elements to decode.
+	strided.Part
+	// Into is the destination. It has the shape of the part. If the part has lists, Into
+	// has all positions of their axes. If it has points, Into has all positions of the
+	// points, in any shape.
+	Into strided.View
+	// Whole means that the rest of the chunk lies outside of the array.
+	Whole bool
+	// Zeroed means that Into holds zeros.
+	Zeroed bool
+}
+
+// Fill sets all elements of the part to the fill value.
+func (p *Extract) Fill(fill []byte) {
+	if p.Picks == nil {
+		strided.Fill(p.Into, fill)
+		return
+	}
+	p.Picks.Fill(p.Into, p.Count, fill)
+}
+
+// PartialDecoder is implemented by a [codec.ArrayBytes] codec that can decode a part of a
+// chunk without reading the rest.
+type PartialDecoder interface {
+	// DecodePart decodes the part into p.Into. The part has at least one element and lies
+	// within the chunk. Errors are those of Decode and of the source.
+	DecodePart(ctx context.Context, w *Work, p Extract, src Source) error
+}
+
+// Partial reports whether the chain can decode parts of chunks. This requires that its
+// array-to-bytes codec is a [PartialDecoder], that the codecs before it only reorder
+// axes, and that there are none after it.
+func (c *Chain) Partial() bool {
+	_, ok := c.serial.(PartialDecoder)
+	return ok && c.order != nil && len(c.bytes) == 0
+}
+
+// Hull returns the number of elements of an encoded chunk from the first to the last one
+// of a part. It is that of the whole chunk if the part has lists or points.
+func (c *Chain) Hull(shape []int64, p strided.Part) int64 {
+	hull, stride := int64(1), int64(1)
+	for i := len(c.order) - 1; i >= 0; i-- {
+		axis := c.order[i]
+		if p.Picks == nil {
+			hull += (p.Count[axis] - 1) * p.Step[axis] * stride
+		}
+		stride *= shape[axis]
+	}
+	if p.Picks != nil {
+		return stride
+	}
+	return hull
+}
+
+// DecodePart decodes a part of a chunk into p.Into. The chain must be [Chain.Partial].
+func (c *Chain) DecodePart(ctx context.Context, w *Work, p Extract, src Source) (err error) {
+	defer parallel.Recover(&err)
+	if !c.inOrder {
+		p.Shape, p.Part, p.Into = c.permuted(p.Shape), c.permutedPart(p.Part, p.Shape), c.permutedBlock(p.Part, p.Into)
+	}
+	return c.failSerial(c.serial.(PartialDecoder).DecodePart(ctx, w, p, src))
+}
+
+// ranger returns the codec that can decode a range of elements, nil if there is none. It
+// is the first bytes codec of a plain chain, followed by nothing but checksums.
+func (c *Chain) ranger() codec.RangeDecoder {
+	if !c.plain || c.order == nil || len(c.bytes) == 0 {
+		return nil
+	}
+	for _, b := range c.bytes[1:] {
+		if _, trims := b.(codec.Trimmer); !trims {
+			return nil
+		}
+	}
+	r, _ := c.bytes[0].(codec.RangeDecoder)
+	return r
+}
+
+// DecodeWithin is [Chain.Decode] for callers that need only a part of the chunk. The part
+// has at least one element and lies within the chunk. All other elements of v are
+// undefined afterwards. DecodeWithin may miss damage that does not affect the part.
+func (c *Chain) DecodeWithin(v *strided.View, part strided.Part, src []byte) (err error) {
+	defer parallel.Recover(&err)
+	if c.ranges == nil {
+		return c.Decode(v, src)
+	}
+	c.setStrides(v)
+	first, last := spanOf(part, v.Shape, v.Strides)
+	last += int64(v.Size)
+	// For most of the chunk, a range saves too little.
+	if last-first > int64(len(v.Data))/2 {
+		return c.Decode(v, src)
+	}
+	for i := len(c.bytes) - 1; i > 0; i-- {
+		if src, err = c.bytes[i].(codec.Trimmer).Trim(src); err != nil {
+			return c.failBytes(i, err)
+		}
+	}
+	wanted := v.Data[first:last:last]
+	if err := c.ranges.DecodeRange(wanted, src, first, int64(len(v.Data))); err != nil {
+		return c.failBytes(0, err)
+	}
+	if v, ok := c.serial.(Validator); ok {
+		return c.failSerial(v.Validate(wanted))
+	}
+	return nil
+}
+
+// spanOf returns the offsets of the first and the last element of a part within a block
+// of the given shape, in units of its strides.
+func spanOf(part strided.Part, shape, strides []int64) (first, last int64) {
+	if part.Picks != nil && part.Picks.Points != nil {
+		return spanOfPoints(part.Picks.Points, shape, strides)
+	}
+	for i, stride := range strides {
+		from := part.Start[i] * stride
+		to := from + (part.Count[i]-1)*part.Step[i]*stride
+		if part.Picks != nil && part.Picks.Lists != nil {
+			if l := part.Picks.Lists[i]; l.At != nil {
+				from, to = (l.At[0]-l.Base)*stride, (l.At[len(l.At)-1]-l.Base)*stride
+			}
+		}
+		first += min(from, to)
+		last += max(from, to)
+	}
+	return first, last
+}
+
+// spanOfPoints is spanOf for points, which are numbered in C order.
+func spanOfPoints(points []strided.Point, shape, strides []int64) (first, last int64) {
+	first = math.MaxInt64
+	for _, p := range points {
+		n, at := p.At, int64(0)
+		for i := len(shape) - 1; i >= 0; i-- {
+			at += n % shape[i] * strides[i]
+			n /= shape[i]
+		}
+		first, last = min(first, at), max(last, at)
+	}
+	return first, last
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"sync"
 
@@ -91,16 +90,16 @@ func limits(shape []int64, most int64, grids ...*grid.Grid) []int64 {
 				shortest[i] = n
 			}
 		}
-		volume = product(volume, longest[i])
+		volume = checked.Capped(volume, longest[i])
 	}
 	for _, g := range grids {
 		n := int64(1)
 		for i := range shape {
-			n = product(n, max(1, min(shape[i], g.Axis(i).Longest(grid.Interval{Stop: g.Axis(i).Chunks()}))))
+			n = checked.Capped(n, max(1, min(shape[i], g.Axis(i).Longest(grid.Interval{Stop: g.Axis(i).Chunks()}))))
 		}
 		chunk = max(chunk, n)
 	}
-	for volume > max(chunk, product(most, roomier)) {
+	for volume > max(chunk, checked.Capped(most, roomier)) {
 		at := 0
 		for i := range longest {
 			if longest[i]/shortest[i] > longest[at]/shortest[at] {
@@ -111,25 +110,17 @@ func limits(shape []int64, most int64, grids ...*grid.Grid) []int64 {
 			break
 		}
 		longest[at] = max(shortest[at], longest[at]/2)
-		volume = product(1, longest[0])
+		volume = checked.Capped(1, longest[0])
 		for _, n := range longest[1:] {
-			volume = product(volume, n)
+			volume = checked.Capped(volume, n)
 		}
 	}
 	for i := len(longest) - 1; i >= 0; i-- {
 		across := max(1, volume/longest[i])
 		longest[i] = max(longest[i], min(shape[i], most/across))
-		volume = product(across, longest[i])
+		volume = checked.Capped(across, longest[i])
 	}
 	return longest
-}
-
-// product returns a · b, or the largest number if it overflows.
-func product(a, b int64) int64 {
-	if n, ok := checked.Mul(a, b); ok {
-		return n
-	}
-	return math.MaxInt64
 }
 
 // boxes yields boxes of whole cells that together are the array, in the C order of their
@@ -163,7 +154,7 @@ func (c cutter) first() grid.Box {
 func (c cutter) extend(box grid.Box, most int64) (cut int) {
 	volume := int64(1)
 	for _, in := range box {
-		volume = product(volume, in.Len())
+		volume = checked.Capped(volume, in.Len())
 	}
 	for cut = len(box) - 1; cut >= 0; cut-- {
 		in, across := &box[cut], max(1, volume/box[cut].Len())
@@ -178,7 +169,7 @@ func (c cutter) extend(box grid.Box, most int64) (cut int) {
 		if in.Start > 0 || cut == 0 {
 			return cut
 		}
-		volume = product(across, in.Len())
+		volume = checked.Capped(across, in.Len())
 	}
 	return cut
 }
@@ -244,7 +235,7 @@ func tilesOf(most int64, grids ...*grid.Grid) *tiles {
 func (t *tiles) len() int64 {
 	n := int64(1)
 	for _, k := range t.counts {
-		n = product(n, k)
+		n = checked.Capped(n, k)
 	}
 	return n
 }

@@ -279,7 +279,7 @@ func (s *sums) run(ctx context.Context, memory int64) error {
 	piece := s.size
 	for i := range s.from.Rank() {
 		axis := s.from.Axis(i)
-		piece = product(piece, max(1, axis.Longest(grid.Interval{Stop: axis.Chunks()})))
+		piece = checked.Capped(piece, max(1, axis.Longest(grid.Interval{Stop: axis.Chunks()})))
 	}
 	group, within := parallel.New(ctx)
 	// A piece is in memory encoded, too.

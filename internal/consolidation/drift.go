@@ -10,9 +10,7 @@
 package consolidation
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,6 +19,7 @@ import (
 	"sync"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/metadata"
@@ -209,16 +208,7 @@ func spelled(n metadata.Node, stored func() ([]byte, error)) ([]byte, error) {
 		return record, err
 	}
 	record, err = stored()
-	return compact(record), err
-}
-
-// compact returns JSON without white space, and anything else unchanged.
-func compact(raw []byte) []byte {
-	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil {
-		return raw
-	}
-	return b.Bytes()
+	return attributes.Compact(record), err
 }
 
 // Early has the metadata of nodes that consolidated metadata names. It is read while the

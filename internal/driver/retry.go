@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"time"
 
+	"varve.dev/zarr/internal/lease"
 	"varve.dev/zarr/internal/quantity"
 )
 
@@ -79,7 +80,7 @@ func (p Policy) Do(ctx context.Context, attempt func(ctx context.Context) error)
 		if p.Total > 0 && now.Add(wait).Sub(failed) > p.Total {
 			return fmt.Errorf("%w (after %s in %v)", err, quantity.Count(tries, "attempts"), p.Total)
 		}
-		if err := sleep(ctx, wait); err != nil {
+		if err := lease.Sleep(ctx, wait); err != nil {
 			return err
 		}
 		pause = min(2*pause, p.LongestPause)
@@ -103,17 +104,6 @@ func (p Policy) withDefaults() Policy {
 	return p
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
-}
-
 // failure is a temporary error: another attempt may succeed.
 type failure struct {
 	err       error
@@ -123,6 +113,7 @@ type failure struct {
 }
 
 func (f *failure) Error() string { return f.err.Error() }
+
 func (f *failure) Unwrap() error { return f.err }
 
 // Throttled reports whether the service gets too many requests.

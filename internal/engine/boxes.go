@@ -58,26 +58,18 @@ func (b *boxes) measure(cells grid.Box, size, limit int64) {
 	bytes := size
 	for i, in := range b.region {
 		before[i] = bytes
-		bytes = product(bytes, min(in.Len(), b.grid.Axis(i).Longest(cells[i])))
+		bytes = checked.Capped(bytes, min(in.Len(), b.grid.Axis(i).Longest(cells[i])))
 	}
 	behind := int64(1)
 	for b.cut = len(b.region) - 1; b.cut >= 0; b.cut-- {
-		plane := product(before[b.cut], behind)
+		plane := checked.Capped(before[b.cut], behind)
 		b.most = limit / max(1, plane)
 		if length := b.region[b.cut].Len(); b.most < length {
 			return
 		}
-		behind = product(behind, b.region[b.cut].Len())
+		behind = checked.Capped(behind, b.region[b.cut].Len())
 	}
 	b.cut = 0 // one box is the whole region
-}
-
-// product multiplies lengths, and returns the largest int64 if that overflows.
-func product(a, b int64) int64 {
-	if n, ok := checked.Mul(a, b); ok {
-		return n
-	}
-	return 1<<63 - 1
 }
 
 func (b *boxes) first() grid.Box {

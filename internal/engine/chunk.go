@@ -177,14 +177,14 @@ func (a *Array) ReadEncodedInner(ctx context.Context, index, inner []int64) ([]b
 
 // shardWorker returns a worker for the shard at index, which must be a chunk of the grid.
 func (a *Array) shardWorker(index []int64) *worker {
-	w := newWorker(a.newRun(boxAt(index), 1))
+	w := newWorker(a.newRun(BoxAt(index), 1))
 	copy(w.Chunk, index)
 	w.begin() // ignore the limit, because only parts are decoded
 	return w
 }
 
-// boxAt returns the box of one index.
-func boxAt(index []int64) grid.Box {
+// BoxAt returns the box of one index.
+func BoxAt(index []int64) grid.Box {
 	box := make(grid.Box, len(index))
 	for i, at := range index {
 		box[i] = grid.Interval{Start: at, Stop: at + 1}

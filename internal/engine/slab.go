@@ -253,7 +253,7 @@ func (w *writer) writeSlabs(ctx context.Context, slabs []*Slab) error {
 		return w.write(ctx, here[0].Planes)
 	}
 	if w.Chain.Divided() {
-		return w.writeLayers(ctx, here)
+		return w.hold(ctx, w.editWeight(), func(weight int64) error { return w.writeLayers(ctx, here, weight) })
 	}
 	if err != nil {
 		return err
@@ -288,18 +288,9 @@ func (w *writer) putEncoded(ctx context.Context, value []byte, n int64) error {
 	return w.put(ctx, fill, n)
 }
 
-// writeLayers adds layers to a shard. All but the first and the last must be encoded.
-func (w *writer) writeLayers(ctx context.Context, layers []*Slab) error {
-	weight, err := w.bytes.Acquire(ctx, w.editWeight())
-	if err != nil {
-		return err
-	}
-	defer w.bytes.Release(weight)
-	turn, err := w.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer turn.Release(1)
+// writeLayers adds layers to a shard, with its lock and weight bytes of the budget. All
+// but the first and the last must be encoded.
+func (w *writer) writeLayers(ctx context.Context, layers []*Slab, weight int64) (err error) {
 	e := coding.Edit{Keep: w.keep()}
 	shape := w.Grid.Shape()
 	for i := len(layers) - 1; i >= 0; i-- {

@@ -99,18 +99,3 @@ func (e Values) Write(ctx context.Context, a *zarr.Array, sel selection.Selectio
 	}
 	return a.WriteBytes(ctx, sel, e.Data)
 }
-
-// IsNumeric reports whether elements are integers or floating-point numbers.
-func IsNumeric(t dtype.Type) bool {
-	k := t.Kind()
-	return k == dtype.KindInt || k == dtype.KindUint || k == dtype.KindFloat
-}
-
-// Fill returns the fill value of an array as an element.
-func Fill(a *zarr.Array) []byte {
-	elem, err := a.FillValue().Element(a.Type())
-	if err != nil {
-		return a.Type().Default() // the fill value of an open array is valid
-	}
-	return elem
-}

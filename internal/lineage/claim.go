@@ -191,12 +191,25 @@ func (a Array) DropDamaged(ctx context.Context) error {
 
 // Take stores a claim. If another one exists, the error is [ErrClaimed].
 func (a Array) Take(ctx context.Context, c *Claim, d store.Durability) error {
+	return a.putClaim(ctx, c, store.IfAbsent(), d)
+}
+
+// Replace replaces a claim by another one. If another process has changed it, the error
+// is [ErrClaimed].
+func (a Array) Replace(ctx context.Context, old, by *Claim, d store.Durability) error {
+	// The condition decides between two processes that both see the lease lapse, and
+	// makes a renewal fail that arrives after the claim was taken over.
+	return a.putClaim(ctx, by, store.IfVersion(old.info.Version), d)
+}
+
+// putClaim stores a claim on a condition.
+func (a Array) putClaim(ctx context.Context, c *Claim, cond store.Condition, d store.Durability) error {
 	data, err := json.Marshal(c)
 	if err != nil {
 		return err
 	}
 	key := a.Path.MustKey(claimName)
-	v, err := store.Write(ctx, a.Store, store.PutIf(key, data, store.IfAbsent()), d)
+	v, err := store.Write(ctx, a.Store, store.PutIf(key, data, cond), d)
 	switch {
 	case errors.Is(err, store.ErrUnsupported):
 		// Without conditional writes the caller is the only writer.
@@ -205,27 +218,6 @@ func (a Array) Take(ctx context.Context, c *Claim, d store.Durability) error {
 		return ErrClaimed
 	}
 	c.info = store.Info{Size: int64(len(data)), Version: v.Version}
-	return err
-}
-
-// Replace replaces a claim by another one. If another process has changed it, the error
-// is [ErrClaimed].
-func (a Array) Replace(ctx context.Context, old, by *Claim, d store.Durability) error {
-	data, err := json.Marshal(by)
-	if err != nil {
-		return err
-	}
-	key := a.Path.MustKey(claimName)
-	// The condition decides between two processes that both see the lease lapse, and
-	// makes a renewal fail that arrives after the claim was taken over.
-	v, err := store.Write(ctx, a.Store, store.PutIf(key, data, store.IfVersion(old.info.Version)), d)
-	switch {
-	case errors.Is(err, store.ErrUnsupported):
-		v, err = store.Write(ctx, a.Store, store.Put(key, data), d)
-	case errors.Is(err, store.ErrConflict):
-		return ErrClaimed
-	}
-	by.info = store.Info{Size: int64(len(data)), Version: v.Version}
 	return err
 }
 

@@ -21,13 +21,15 @@ func Number(n int64) string {
 	return text
 }
 
-// Of returns n with a noun: 1 chunk, 2,000 chunks, 3 axes.
+// Of returns n with a noun: 1 chunk, 2,000 chunks, 3 axes, 4 entries.
 func Of(n int64, noun string) string {
 	switch {
 	case n == 1:
 		return "1 " + noun
 	case noun == "axis":
 		return Number(n) + " axes"
+	case noun == "entry":
+		return Number(n) + " entries"
 	case strings.HasSuffix(noun, "s"):
 		return Number(n) + " " + noun + "es"
 	}

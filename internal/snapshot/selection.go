@@ -644,7 +644,7 @@ func (t *stitcher) fillChunk(ctx context.Context, index []int64, key store.Key) 
 	if publish.Fenced(t.how.Batch) || t.Engine.KeepFill {
 		how := t.how
 		how.KeepFill = true
-		return t.Engine.Claim(ctx, CellOf(index), how) // every chunk is put
+		return t.Engine.Claim(ctx, engine.BoxAt(index), how) // every chunk is put
 	}
 	_, err := t.how.Batch.Write(ctx, store.Delete(key))
 	return err
@@ -752,15 +752,6 @@ func (s *Array) PieceGrid() (*grid.Grid, error) {
 
 // largePiece is the size of a shard, in bytes, above which its inner chunks are pieces.
 const largePiece = 64 << 20
-
-// CellOf returns the box of indices that contains one chunk.
-func CellOf(index []int64) grid.Box {
-	box := make(grid.Box, len(index))
-	for i, at := range index {
-		box[i] = grid.Interval{Start: at, Stop: at + 1}
-	}
-	return box
-}
 
 // CheckPart returns an error that names the first chunk of a part of a reservation that
 // is not stored. If the part is not marked as written, that is its first chunk.

@@ -72,7 +72,7 @@ func (v *Visit) Seek(g *grid.Grid, of Part, chunk []int64, cell *grid.Chunk) boo
 	v.Picks = nil
 	if of.Picks != nil {
 		if picks := v.Pick(of.Picks.Lists != nil, of.Picks.Windows); of.Picks.Points != nil {
-			picks.Points = cellOf(of.Picks.Points, number(g, chunk))
+			picks.Points = cellOf(of.Picks.Points, Number(g, chunk))
 			copy(v.Chunk, chunk)
 			return len(picks.Points) > 0
 		}
@@ -155,8 +155,8 @@ func cellOf(points []Point, cell int64) []Point {
 	return points[from : from+n : from+n]
 }
 
-// number returns the number of a chunk in C order.
-func number(g *grid.Grid, chunk []int64) int64 {
+// Number returns the number of a chunk in C order.
+func Number(g *grid.Grid, chunk []int64) int64 {
 	n := int64(0)
 	for i, at := range chunk {
 		n = n*g.Axis(i).Chunks() + at

@@ -4,7 +4,6 @@ package subset
 
 import (
 	"iter"
-	"math"
 	"slices"
 
 	"varve.dev/zarr/grid"
@@ -324,23 +323,15 @@ func (r *Elements) Layer(g *grid.Grid, size int64) (chunk, layer int64) {
 			edge = (edge-1)/a.Step + 1
 		}
 		edge = max(1, min(edge, n))
-		chunk = cappedProduct(chunk, edge)
+		chunk = checked.Capped(chunk, edge)
 		switch {
 		// Axes after the cut are complete in every slab.
 		case layer > 0:
-			layer = cappedProduct(layer, n)
+			layer = checked.Capped(layer, n)
 		// The slab is cut along this axis, one chunk at a time.
 		case edge > 1:
-			layer = cappedProduct(size, edge)
+			layer = checked.Capped(size, edge)
 		}
 	}
 	return chunk, max(chunk, layer)
-}
-
-// cappedProduct returns a*b, or the largest int64 if that overflows.
-func cappedProduct(a, b int64) int64 {
-	if n, ok := checked.Mul(a, b); ok {
-		return n
-	}
-	return math.MaxInt64
 }

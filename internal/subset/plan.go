@@ -3,7 +3,6 @@
 package subset
 
 import (
-	"math"
 	"sort"
 
 	"varve.dev/zarr/grid"
@@ -248,10 +247,7 @@ func (p *plan) Chunks() int64 {
 	}
 	n := int64(1)
 	for _, a := range p.axes {
-		var ok bool
-		if n, ok = checked.Mul(n, a.chunks()); !ok {
-			return math.MaxInt64
-		}
+		n = checked.Capped(n, a.chunks())
 	}
 	return n
 }

@@ -145,17 +145,51 @@ const (
 type spec struct {
 	Location string
 	ID       string // of the plan
-	Attempts int
-	Patience time.Duration
-	Result   string
-	Ended    bool
-	Exact    bool
+	Options
 }
 
 // newSpec returns what workers need to know.
 func newSpec(location, id string, opt Options) spec {
-	return spec{
-		Location: location, ID: id, Result: opt.Result, Ended: opt.Ended, Exact: opt.Exact,
-		Attempts: cmp.Or(opt.Attempts, usualAttempts), Patience: cmp.Or(opt.Patience, usualPatience),
-	}
+	opt.Attempts, opt.Patience = cmp.Or(opt.Attempts, usualAttempts), cmp.Or(opt.Patience, usualPatience)
+	return spec{location, id, opt}
 }
+
+// taskFn executes tasks of a stage.
+type taskFn struct {
+	Spec  spec
+	Stage int
+	Of    int64
+}
+
+// ProcessElement executes a task, and returns 1.
+func (f *taskFn) ProcessElement(ctx context.Context, number int64) (int64, error) {
+	began := time.Now()
+	r, err := f.do(ctx, job.Task{Stage: f.Stage, Number: number, Of: f.Of})
+	if err != nil {
+		f.Spec.leave(ctx) // FinishBundle is not called for a bundle that fails
+		return 0, err
+	}
+	count(ctx, r, time.Since(began))
+	return 1, nil
+}
+
+func (f *taskFn) do(ctx context.Context, t job.Task) (r *job.Record, err error) {
+	w, err := f.Spec.join(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Spec.part(w)
+	err = f.Spec.try(ctx, t.String(), func() (err error) {
+		if err := fault("before", t); err != nil {
+			return err
+		}
+		if r, err = w.Do(ctx, t); err != nil {
+			return err
+		}
+		return fault("after", t)
+	})
+	return r, err
+}
+
+// FinishBundle lets others publish, before the engine knows that the tasks are done.
+func (f *taskFn) FinishBundle(ctx context.Context) { f.Spec.leave(ctx) }

@@ -63,6 +63,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -192,4 +193,26 @@ func (s *files) Room(dir store.Path) (store.Room, error) {
 		return store.Room{}, unknown
 	}
 	return store.Room{Free: free, Plain: plain}, nil
+}
+
+// Traits implements [store.Describer]. The place has no symbolic links.
+func (s *files) Traits() store.Traits {
+	s.placing.Do(func() { s.url = placeOf(s.dir) })
+	return store.Traits{Place: s.url}
+}
+
+// placeOf returns the URL of a directory, or "" if it is not known.
+func placeOf(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return ""
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}
+	return u.String()
 }

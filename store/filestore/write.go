@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"sync"
 	"time"
 
 	"varve.dev/zarr/internal/vfs"
@@ -304,3 +305,158 @@ func (s *files) sync(f vfs.File) error {
 	}
 	return nil
 }
+
+// publishIf is publish under a condition.
+func (s *files) publishIf(
+	ctx context.Context, name string, c content, cond store.Condition, d store.Durability,
+) (o outcome, err error) {
+	if err := s.writable(ctx); err != nil {
+		return o, err
+	}
+	// This check finds most conflicts before anything is written. moveIf repeats it under
+	// the lock.
+	if err := s.check(name, cond); err != nil {
+		return o, err
+	}
+	tmp, st, err := s.prepare(name, c, d)
+	if err != nil {
+		return o, err
+	}
+	real := beside(tmp, name)
+	o.dir = path.Dir(real)
+	o.Version, err = s.moveIf(ctx, tmp, real, st, cond)
+	return o, err
+}
+
+// moveIf is step 6 under a condition, for the temporary file tmp with status st. If it
+// does not move the file, it removes it.
+func (s *files) moveIf(
+	ctx context.Context, tmp, name string, st vfs.Stat, cond store.Condition,
+) (v store.Version, err error) {
+	// The temporary file is in the directory, so no concurrent deletion prunes the
+	// directory. Otherwise two writers could hold locks in two directories of this name.
+	err = s.exclusively(ctx, path.Dir(name), func() error {
+		if err := s.check(name, cond); err != nil {
+			return err
+		}
+		if err := s.move(ctx, tmp, name); err != nil {
+			return err
+		}
+		v = s.versionOf(name, st)
+		return nil
+	})
+	if err != nil {
+		s.drop(tmp)
+		return store.Version{}, err
+	}
+	return v, nil
+}
+
+// check returns [store.ErrConflict] if cond does not hold for the file at name.
+func (s *files) check(name string, cond store.Condition) error {
+	st, err := s.fs.Stat(name)
+	exists := err == nil && !st.Mode.IsDir()
+	switch {
+	case err != nil && !vfs.Missing(err):
+		return tooLong(err)
+	case !cond.Holds(describe(st).Version, exists):
+		return store.ErrConflict
+	}
+	return nil
+}
+
+// removeIf removes a file if a condition holds. It returns the directory to sync.
+func (s *files) removeIf(ctx context.Context, name string, cond store.Condition) (dir string, err error) {
+	if err := s.writable(ctx); err != nil {
+		return "", err
+	}
+	real := name
+	err = s.exclusively(ctx, path.Dir(name), func() error {
+		// PutIf takes the same lock, so it cannot replace the value between this check
+		// and the removal.
+		if err := s.check(name, cond); err != nil {
+			return err
+		}
+		real, err = s.unlink(name, s.isNode)
+		return err
+	})
+	switch {
+	case err == nil:
+		return s.prune(path.Dir(real)), nil
+	// The directory is missing, so the lock could not be taken.
+	case vfs.Missing(err):
+		return "", store.ErrConflict
+	}
+	return "", tooLong(err)
+}
+
+// Batch implements [store.Batcher]. Each change syncs its file and moves it into place,
+// so goroutines sync in parallel and nothing is buffered. Commit syncs each directory
+// that was written to, once.
+func (s *files) Batch(ctx context.Context, d store.Durability) (store.Batch, error) {
+	if err := s.writable(ctx); err != nil {
+		return nil, fail("beginning", "batch", err)
+	}
+	// Stay registered as a writer until the batch ends. Otherwise each change would
+	// make and remove the writer's file.
+	s.begin()
+	return &batch{s: s, d: d, dirs: map[string]bool{}, end: sync.OnceFunc(func() { s.end(nil) })}, nil
+}
+
+type batch struct {
+	s *files
+	d store.Durability
+
+	mu   sync.Mutex
+	dirs map[string]bool // directories that Commit syncs
+	end  func()
+}
+
+// Can implements [store.Batch].
+func (b *batch) Can(op store.Op) bool { return b.s.Can(op) }
+
+// Write implements [store.Batch]. It does not look for versions.
+func (b *batch) Write(ctx context.Context, c store.Change) (store.Written, error) {
+	o, err := b.s.change(ctx, c, b.d)
+	if err != nil {
+		return store.Written{}, fail(doing(c.Op), c.Key.String(), err)
+	}
+	// If there was nothing to delete, no name has changed, and Commit has nothing to
+	// sync.
+	if o.dir != "" {
+		b.touch(o.dir)
+	}
+	return o.Written, nil
+}
+
+func (b *batch) touch(dir string) {
+	if b.d == store.Flush {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.dirs[dir] = true
+}
+
+// Commit implements [store.Batch].
+func (b *batch) Commit(ctx context.Context) error {
+	defer b.end()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	// One sync covers all names that changed in a directory. Until then, a power cut may
+	// keep some of the renames and lose the others.
+	for dir := range b.dirs {
+		err := b.s.writable(ctx)
+		if err == nil {
+			err = b.s.syncDir(dir)
+		}
+		if err != nil {
+			return fail("committing", dir, err)
+		}
+	}
+	clear(b.dirs)
+	return nil
+}
+
+// Discard implements [store.Batch].
+func (b *batch) Discard() { b.end() }

@@ -65,18 +65,12 @@ func checkAssemble(p *probe) {
 
 // checkAssembleBatch assembles in batches.
 func checkAssembleBatch(p *probe) {
-	for _, d := range []store.Durability{store.Sync, store.Flush} {
-		b, err := store.NewBatch(p.ctx, p.s, d)
-		if err != nil {
-			p.errorf("NewBatch: %w", err)
-			return
-		}
-		p.assembles(func(key store.Key, parts []store.Part) error {
-			_, err := b.Write(p.ctx, store.Assemble(key, parts))
-			return err
+	for _, d := range durabilities {
+		p.inBatch(d, func(b store.Batch) {
+			p.assembles(func(key store.Key, parts []store.Part) error {
+				return errOf(b.Write(p.ctx, store.Assemble(key, parts)))
+			})
 		})
-		p.is(b.Commit(p.ctx), nil, "Commit")
-		b.Discard()
 		p.holds("deep/er/m", []byte("0kept by nobody"))
 	}
 }

@@ -41,17 +41,12 @@ func checkClone(p *probe) {
 
 // checkCloneBatch clones in batches.
 func checkCloneBatch(p *probe) {
-	for _, d := range []store.Durability{store.Sync, store.Flush} {
-		b, err := store.NewBatch(p.ctx, p.s, d)
-		if err != nil {
-			p.errorf("NewBatch: %w", err)
-			return
-		}
-		p.clones(func(key, source store.Key, from store.Version) (store.Written, error) {
-			return b.Write(p.ctx, store.Clone(key, source, from))
+	for _, d := range durabilities {
+		p.inBatch(d, func(b store.Batch) {
+			p.clones(func(key, source store.Key, from store.Version) (store.Written, error) {
+				return b.Write(p.ctx, store.Clone(key, source, from))
+			})
 		})
-		p.is(b.Commit(p.ctx), nil, "Commit")
-		b.Discard()
 		p.holds("new/deep/k", []byte("source"))
 	}
 }

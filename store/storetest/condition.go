@@ -106,16 +106,8 @@ func (p *probe) deletesIf(del func(key store.Key, v store.Version) error) {
 }
 
 func checkConditionalBatch(p *probe) {
-	for _, d := range []store.Durability{store.Sync, store.Flush} {
-		b, err := store.NewBatch(p.ctx, p.s, d)
-		if err != nil {
-			p.errorf("NewBatch: %w", err)
-			return
-		}
-		p.batchPutIf(b)
-		p.batchDeleteIf(b)
-		p.is(b.Commit(p.ctx), nil, "Commit")
-		b.Discard()
+	for _, d := range durabilities {
+		p.inBatch(d, func(b store.Batch) { p.batchPutIf(b); p.batchDeleteIf(b) })
 	}
 }
 
@@ -320,13 +312,11 @@ func checkIncrements(p *probe) {
 		_, err := store.Write(p.ctx, p.s, store.PutIf(key, value, cond), store.Flush)
 		return err
 	})
-	b, err := store.NewBatch(p.ctx, p.s, store.Flush)
-	p.is(err, nil, "NewBatch")
-	p.increments("batch/count", func(key store.Key, value []byte, cond store.Condition) error {
-		_, err := b.Write(p.ctx, store.PutIf(key, value, cond))
-		return err
+	p.inBatch(store.Flush, func(b store.Batch) {
+		p.increments("batch/count", func(key store.Key, value []byte, cond store.Condition) error {
+			return errOf(b.Write(p.ctx, store.PutIf(key, value, cond)))
+		})
 	})
-	p.is(b.Commit(p.ctx), nil, "Commit")
 }
 
 // increments counts at name, with one way to put on a condition.

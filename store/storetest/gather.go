@@ -56,14 +56,11 @@ func checkGather(p *probe) {
 		}
 		return err
 	})
-	b, err := store.NewBatch(p.ctx, p.s, store.Sync)
-	p.is(err, nil, "NewBatch")
-	p.gathers(func(key store.Key, from store.Store, parts []store.Part) error {
-		_, err := b.Write(p.ctx, store.Gather(key, from, parts))
-		return err
+	p.inBatch(store.Sync, func(b store.Batch) {
+		p.gathers(func(key store.Key, from store.Store, parts []store.Part) error {
+			return errOf(b.Write(p.ctx, store.Gather(key, from, parts)))
+		})
 	})
-	p.is(b.Commit(p.ctx), nil, "Commit")
-	b.Discard()
 	p.assembles(func(key store.Key, parts []store.Part) error {
 		_, err := store.Write(p.ctx, p.s, store.Gather(key, p.s, parts), store.Flush)
 		return err

@@ -39,14 +39,12 @@ func checkPatch(p *probe) {
 	}
 	p.holds("a/k", []byte("012abc6789"))
 	p.patches(p.patch)
-	for _, d := range []store.Durability{store.Sync, store.Flush} {
-		b, err := store.NewBatch(p.ctx, p.s, d)
-		p.is(err, nil, "NewBatch")
-		p.patches(func(key store.Key, from store.Version, patches []store.Patch) error {
-			_, err := b.Write(p.ctx, store.PatchValue(key, from, patches))
-			return err
+	for _, d := range durabilities {
+		p.inBatch(d, func(b store.Batch) {
+			p.patches(func(key store.Key, from store.Version, patches []store.Patch) error {
+				return errOf(b.Write(p.ctx, store.PatchValue(key, from, patches)))
+			})
 		})
-		p.is(b.Commit(p.ctx), nil, "Commit")
 	}
 	p.pinnedPatch()
 }
@@ -114,13 +112,11 @@ func checkPatchRaces(p *probe) {
 	p.increments("count", func(key store.Key, value []byte, cond store.Condition) error {
 		return p.patch(key, cond.Version(), []store.Patch{{Data: value}})
 	})
-	b, err := store.NewBatch(p.ctx, p.s, store.Flush)
-	p.is(err, nil, "NewBatch")
-	p.increments("batch/count", func(key store.Key, value []byte, cond store.Condition) error {
-		_, err := b.Write(p.ctx, store.PatchValue(key, cond.Version(), []store.Patch{{Data: value}}))
-		return err
+	p.inBatch(store.Flush, func(b store.Batch) {
+		p.increments("batch/count", func(key store.Key, value []byte, cond store.Condition) error {
+			return errOf(b.Write(p.ctx, store.PatchValue(key, cond.Version(), []store.Patch{{Data: value}})))
+		})
 	})
-	p.is(b.Commit(p.ctx), nil, "Commit")
 	for round := range 20 {
 		p.patchOrWrite(round)
 	}

@@ -85,6 +85,21 @@ func (p *probe) refused(err error, what string) {
 	}
 }
 
+// durabilities are those that batches begin with.
+var durabilities = []store.Durability{store.Sync, store.Flush}
+
+// inBatch calls check with a batch, and commits it.
+func (p *probe) inBatch(d store.Durability, check func(b store.Batch)) {
+	b, err := store.NewBatch(p.ctx, p.s, d)
+	if err != nil {
+		p.errorf("NewBatch: %w", err)
+		return
+	}
+	check(b)
+	p.is(b.Commit(p.ctx), nil, "Commit")
+	b.Discard() // no effect after Commit
+}
+
 // errOf returns the error of a change.
 func errOf(_ store.Written, err error) error { return err }
 

@@ -199,13 +199,11 @@ func checkSpliceRaces(p *probe) {
 		}
 	}
 	p.increments("count", count(p.splice))
-	b, err := store.NewBatch(p.ctx, p.s, store.Flush)
-	p.is(err, nil, "NewBatch")
-	p.increments("batch/count", count(func(key store.Key, from store.Version, fragments []store.Part) error {
-		_, err := b.Write(p.ctx, store.Splice(key, from, fragments))
-		return err
-	}))
-	p.is(b.Commit(p.ctx), nil, "Commit")
+	p.inBatch(store.Flush, func(b store.Batch) {
+		p.increments("batch/count", count(func(key store.Key, from store.Version, fragments []store.Part) error {
+			return errOf(b.Write(p.ctx, store.Splice(key, from, fragments)))
+		}))
+	})
 	p.readWhileSpliced()
 }
 

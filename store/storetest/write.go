@@ -163,21 +163,16 @@ func checkPinned(p *probe) {
 
 // checkBatch writes from several goroutines in one batch.
 func checkBatch(p *probe) {
-	for _, d := range []store.Durability{store.Sync, store.Flush} {
-		b, err := store.NewBatch(p.ctx, p.s, d)
-		if err != nil {
-			p.errorf("NewBatch: %w", err)
-			return
-		}
+	for _, d := range durabilities {
 		errs := make([]error, 16)
-		var wg sync.WaitGroup
-		for i := range errs {
-			wg.Go(func() { _, errs[i] = b.Write(p.ctx, store.Put(batchKey(i), fmt.Append(nil, d, i))) })
-		}
-		wg.Wait()
-		p.is(errors.Join(errs...), nil, "Put in a batch")
-		p.is(b.Commit(p.ctx), nil, "Commit")
-		b.Discard() // no effect after Commit
+		p.inBatch(d, func(b store.Batch) {
+			var wg sync.WaitGroup
+			for i := range errs {
+				wg.Go(func() { _, errs[i] = b.Write(p.ctx, store.Put(batchKey(i), fmt.Append(nil, d, i))) })
+			}
+			wg.Wait()
+			p.is(errors.Join(errs...), nil, "Put in a batch")
+		})
 		for i := range errs {
 			p.holds(batchKey(i).String(), fmt.Append(nil, d, i))
 		}

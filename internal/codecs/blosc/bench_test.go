@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"varve.dev/zarr/codec"
+	"varve.dev/zarr/internal/clock"
 )
 
 // field returns n bytes of smooth float32 values with some noise, rounded to hundredths.
@@ -89,9 +90,9 @@ func measure(b *testing.B, name string, n int, run func(), ratio func() float64)
 		defer runtime.UnlockOSThread()
 		best := time.Hour
 		for b.Loop() {
-			begin := threadTime()
+			begin := clock.Thread()
 			run()
-			best = min(best, threadTime()-begin)
+			best = min(best, clock.Thread()-begin)
 		}
 		b.ReportMetric(float64(n)/best.Seconds()/1e6, "best-MB/s")
 		if ratio != nil {

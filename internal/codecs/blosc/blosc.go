@@ -79,14 +79,6 @@ func (u *unsized) Repaired() (metadata.Extension, []coding.Repair) {
 	}}
 }
 
-// automatic returns the best shuffle for elements of the given size in bytes.
-func automatic(element codec.Int) string {
-	if element == 1 {
-		return "bitshuffle"
-	}
-	return "shuffle"
-}
-
 var filters = map[string]filter{"noshuffle": noFilter, "shuffle": byBytes, "bitshuffle": byBits}
 
 // coder returns the codec of the configuration. It does not check typesize.

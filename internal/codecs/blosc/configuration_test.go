@@ -63,29 +63,6 @@ func TestZeroTypeSize(t *testing.T) {
 	}
 }
 
-func TestNumcodecsConfiguration(t *testing.T) {
-	for raw, want := range map[string]any{
-		`{}`: coder{kindLZ4, 5, byBytes, 1, 0},
-		`{"id":"blosc","cname":"zstd","clevel":3,"shuffle":-1,"blocksize":0}`: coder{kindZstd, 3, byBits, 1, 0},
-		`{"cname":"zstd","clevel":3,"shuffle":-1,"typesize":4}`:               coder{kindZstd, 3, byBytes, 4, 0},
-		`{"cname":"blosclz","shuffle":0,"typesize":2}`:                        coder{kindBloscLZ, 5, noFilter, 2, 0},
-		`{"shuffle":2,"typesize":16}`:                                         coder{kindLZ4, 5, byBits, 16, 0},
-		`{"shuffle":3}`:                                                       nil,
-		`{"shuffle":-2}`:                                                      nil,
-		`{"shuffle":"shuffle"}`:                                               nil,
-		`{"typesize":0}`:                                                      nil,
-		`{"id":"zlib"}`:                                                       nil,
-		`{"cname":"zip"}`:                                                     nil,
-		`{"clevel":10}`:                                                       nil,
-		`{"nthreads":1}`:                                                      nil,
-	} {
-		got, err := NewNumcodecs([]byte(raw))
-		if got != want || (err == nil) != (want != nil) || err != nil && !errors.Is(err, codec.ErrConfiguration) {
-			t.Errorf("NewNumcodecs(%s) = %+v, %v; want %+v", raw, got, err, want)
-		}
-	}
-}
-
 func ExampleNew() {
 	made, err := New([]byte(`{"cname":"zstd","clevel":5,"shuffle":"shuffle","typesize":8,"blocksize":0}`))
 	if err != nil {

@@ -273,7 +273,7 @@ func (c *coder) pack(dst, src []byte) {
 	mask := ^uint64(0) >> (64 - c.bits)
 	word, held := uint64(0), 0
 	for ; len(src) > 0; src = src[c.unit:] {
-		x := load(src, c.unit) >> c.first & mask
+		x := byteorder.Load(src[:c.unit]) >> c.first & mask
 		word |= x << held
 		total := held + c.bits
 		// When the word is full, write it, and keep the bits of x that did not fit.
@@ -317,31 +317,6 @@ func (c *coder) unpack(dst, src []byte) {
 		held -= c.bits
 		x &= mask
 		x = (x ^ sign) - sign // the sign fills the bits above
-		store(dst, c.unit, x<<c.first)
-	}
-}
-
-func load(b []byte, unit int) uint64 {
-	switch unit {
-	case 1:
-		return uint64(b[0])
-	case 2:
-		return uint64(binary.NativeEndian.Uint16(b))
-	case 4:
-		return uint64(binary.NativeEndian.Uint32(b))
-	}
-	return binary.NativeEndian.Uint64(b)
-}
-
-func store(b []byte, unit int, x uint64) {
-	switch unit {
-	case 1:
-		b[0] = byte(x)
-	case 2:
-		binary.NativeEndian.PutUint16(b, uint16(x))
-	case 4:
-		binary.NativeEndian.PutUint32(b, uint32(x))
-	default:
-		binary.NativeEndian.PutUint64(b, x)
+		byteorder.Store(dst[:c.unit], x<<c.first)
 	}
 }

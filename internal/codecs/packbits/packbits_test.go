@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/codec/codectest"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/byteorder"
 )
 
 func parse(t testing.TB, name string) dtype.Type {
@@ -117,7 +117,7 @@ func TestLayout(t *testing.T) {
 func slowPack(c *coder, data []byte) []byte {
 	var sequence []byte
 	for ; len(data) > 0; data = data[c.unit:] {
-		x := load(data, c.unit)
+		x := byteorder.Load(data[:c.unit])
 		for i := c.first; i <= c.last; i++ {
 			sequence = append(sequence, byte(x>>i&1))
 		}
@@ -141,7 +141,7 @@ func slowUnpack(c *coder, typ dtype.Type, stored []byte, n int) []byte {
 		if c.signed && x>>(c.bits-1) == 1 {
 			x |= ^uint64(0) << (c.bits - 1)
 		}
-		store(out[i*c.unit:], c.unit, x<<c.first)
+		byteorder.Store(out[i*c.unit:][:c.unit], x<<c.first)
 	}
 	return out
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
+	"varve.dev/zarr/internal/test/stepping"
 )
 
 // TestCrashConditional interrupts every change at every operation on a store that has
@@ -20,4 +22,9 @@ func TestCrashConditional(t *testing.T) {
 	if points < least(2600) {
 		t.Errorf("only %d points were tried", points)
 	}
+}
+
+// inMemory returns an object store without locks.
+func inMemory() stepping.ObjectStore {
+	return stepping.Conditional(memtest.New(), stepping.Hooks{})
 }

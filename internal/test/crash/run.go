@@ -339,11 +339,6 @@ func interruptAll(t *testing.T, cases []crashCase, open func() stepping.ObjectSt
 // least one run without an interruption, to find the end.
 const fewKinds = 16
 
-// inMemory returns an object store without locks.
-func inMemory() stepping.ObjectStore {
-	return stepping.Conditional(memtest.New(), stepping.Hooks{})
-}
-
 // interrupt runs a change with an interruption, and checks the array. It returns false
 // if the change ended before that operation.
 func (c *crashCase) interrupt(t *testing.T, s stepping.ObjectStore, i *interruption) bool {

@@ -99,36 +99,6 @@ func shardCases(name string, how codec.Strategy) []crashCase {
 	return cases
 }
 
-// allShardCases returns the cases of every strategy. Unless all is set, the unusual
-// strategies have only writes and an append.
-func allShardCases(all bool) []crashCase {
-	var cases []crashCase
-	for name, how := range fixture.Strategies {
-		list := shardCases(name, how)
-		if how != codec.Rewrite && !all {
-			list = list[:8]
-		}
-		cases = append(cases, list...)
-	}
-	return cases
-}
-
-// largeShardCases change shards that are long enough for stores to copy unchanged
-// ranges.
-func largeShardCases() []crashCase {
-	const n = 1 << 18
-	var cases []crashCase
-	for name, how := range fixture.Strategies {
-		cases = append(cases, crashCase{
-			name: name + ": large", spec: shards(fixture.Raw(fixture.Every(n, n)), n/4), run: inShards(how, putting(n/4, n/2, 100), putting(10, 20, 7)),
-			expect: func(old fixture.State) []fixture.State {
-				some := old.Put(n/4, n/2, 100)
-				return []fixture.State{some, some.Put(10, 20, 7)}
-			}})
-	}
-	return cases
-}
-
 func init() { crashCases = append(crashCases, crashStreams...) }
 
 // streamed returns a change that streams rows, continuing the numbers of the array. Each

@@ -3,6 +3,7 @@
 package fence
 
 import (
+	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -72,3 +73,29 @@ var stores = map[string]func() stepping.ObjectStore{
 
 // runnerOn returns a runner on a kind of stores.
 func runnerOn(kind string) *runner { return newRunner(stores[kind], kind == "hashed") }
+
+// explore runs the scene in every order within the bounds, at most most times. It
+// returns the number of runs.
+func (p *runner) explore(t *testing.T, s *scene, b bounds, most int) (runs int) {
+	stepping.Explore(func(choose func(int) int) bool {
+		trace, err := p.play(s, b, chooser{choose, choose})
+		runs++
+		if err != nil {
+			t.Errorf("%s (prompt %t, warm %t), run %d, at most %d interrupts and %d faults: %v\n%v", s.name, p.prompt, p.warm, runs, b.interrupts, b.faults, err, trace)
+		}
+		return err == nil && runs < most
+	})
+	return runs
+}
+
+// sample runs the scene in random orders.
+func (p *runner) sample(t *testing.T, s *scene, b bounds, seed uint64, times int) int {
+	for i := range times {
+		r := rand.New(rand.NewPCG(seed, uint64(i)))
+		if trace, err := p.play(s, b, randomly(r)); err != nil {
+			t.Errorf("%s (prompt %t, warm %t), seed %d, run %d: %v\n%v", s.name, p.prompt, p.warm, seed, i, err, trace)
+			return i
+		}
+	}
+	return times
+}

@@ -412,32 +412,6 @@ func (r *run) goOn(is content) error {
 	return nil
 }
 
-// explore runs the scene in every order within the bounds, at most most times. It
-// returns the number of runs.
-func (p *runner) explore(t *testing.T, s *scene, b bounds, most int) (runs int) {
-	stepping.Explore(func(choose func(int) int) bool {
-		trace, err := p.play(s, b, chooser{choose, choose})
-		runs++
-		if err != nil {
-			t.Errorf("%s (prompt %t, warm %t), run %d, at most %d interrupts and %d faults: %v\n%v", s.name, p.prompt, p.warm, runs, b.interrupts, b.faults, err, trace)
-		}
-		return err == nil && runs < most
-	})
-	return runs
-}
-
-// sample runs the scene in random orders.
-func (p *runner) sample(t *testing.T, s *scene, b bounds, seed uint64, times int) int {
-	for i := range times {
-		r := rand.New(rand.NewPCG(seed, uint64(i)))
-		if trace, err := p.play(s, b, randomly(r)); err != nil {
-			t.Errorf("%s (prompt %t, warm %t), seed %d, run %d: %v\n%v", s.name, p.prompt, p.warm, seed, i, err, trace)
-			return i
-		}
-	}
-	return times
-}
-
 // action is what one program does to the array. model returns the content after it, and
 // false if the action is impossible; it is nil for a reader.
 type action struct {

@@ -14,7 +14,6 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/test/fixture"
-	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/test/stepping"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
@@ -135,25 +134,6 @@ func (s scene) play(t *testing.T, inner stepping.ObjectStore, interrupts int, ch
 		t.Fatalf("the elements are %v (%v), want %v; done %v\n%s", got.Data, err, want, done, stepper.Trace())
 	}
 	return stepper.Trace()
-}
-
-// inMemory returns an empty object store without locks.
-func inMemory() stepping.ObjectStore {
-	return stepping.Conditional(memtest.New(), stepping.Hooks{})
-}
-
-// enumerate plays scenes in every order with up to two interrupts.
-func enumerate(t *testing.T, scenes map[string]scene) {
-	for name, s := range scenes {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			runs := stepping.Explore(func(choose func(n int) int) bool {
-				s.play(t, inMemory(), 2, choose)
-				return !t.Failed()
-			})
-			t.Logf("%d runs", runs)
-		})
-	}
 }
 
 // unlocking makes the regular grid one with listed edges.

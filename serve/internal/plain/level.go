@@ -308,11 +308,7 @@ func (s Settings) coarseEdges(d *demand, most int64, names []string) ([]int64, e
 
 // product returns the bytes of a chunk, or the largest number if they are more.
 func product(edges []int64, size int) int64 {
-	n, ok := checked.Product(append(slices.Clone(edges), int64(size))...)
-	if !ok {
-		return 1<<63 - 1
-	}
-	return n
+	return checked.Capped(append(slices.Clone(edges), int64(size))...)
 }
 
 // placing are attributes that tell where the elements of an array lie by their indices:

@@ -28,6 +28,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/draw"
+	"varve.dev/zarr/internal/engine"
 )
 
 // gridFlags has the flags of varve grid.
@@ -288,7 +289,7 @@ func (f *gridFlags) answer(cmd *cobra.Command, d *picture.Grid) (a answers, err 
 			return a, err
 		}
 		a.text = append(a.text, fmt.Sprintf("element %s is in chunk %s, at %s within it", phrase.Index(l.Index), phrase.Index(l.Chunk), phrase.Index(l.Within)))
-		a.chunks = append(a.chunks, boxAt(l.Chunk))
+		a.chunks = append(a.chunks, engine.BoxAt(l.Chunk))
 	}
 	if cmd.Flags().Changed("chunk") {
 		c, err := f.found(d)
@@ -299,7 +300,7 @@ func (f *gridFlags) answer(cmd *cobra.Command, d *picture.Grid) (a answers, err 
 			return a, failure.On("find", d.Title, failure.BadArgument("there is no chunk (%s): the grid has %s", f.chunk, phrase.Shape(d.Chunks.Chunks())))
 		}
 		a.text = append(a.text, c.sentence())
-		a.chunks = append(a.chunks, boxAt(c.Index))
+		a.chunks = append(a.chunks, engine.BoxAt(c.Index))
 	}
 	return a, nil
 }
@@ -353,13 +354,4 @@ func titleOf(location string) string {
 type answers struct {
 	text   []string
 	chunks []grid.Box
-}
-
-// boxAt returns the box of one chunk.
-func boxAt(index []int64) grid.Box {
-	b := make(grid.Box, len(index))
-	for i, k := range index {
-		b[i] = grid.Interval{Start: k, Stop: k + 1}
-	}
-	return b
 }

@@ -23,6 +23,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/selection"
@@ -62,21 +63,29 @@ Values from a pipe are buffered until the last one has arrived.`,
 	return c
 }
 
+// openSelected opens an array for writing, and returns the elements that a text selects.
+func openSelected(cmd *cobra.Command, location, sel string) (a *zarr.Array, to *zarr.View, err error) {
+	if a, err = zarr.OpenArray(cmd.Context(), location, session.Writing(cmd)); err != nil {
+		return nil, nil, err
+	}
+	if err = node.CheckOwn(cmd.Context(), location, a); err == nil {
+		to, err = source.Selected(cmd.Context(), a, sel)
+	}
+	if err != nil {
+		_ = a.Close() // nothing was written
+		return nil, nil, err
+	}
+	return a, to, nil
+}
+
 // fill writes one value. Unless it is agreed, the command asks before the value replaces
 // all that an array has stored.
 func fill(cmd *cobra.Command, location, sel, value string, agreedTo bool) error {
-	a, err := zarr.OpenArray(cmd.Context(), location, session.Writing(cmd))
+	a, to, err := openSelected(cmd, location, sel)
 	if err != nil {
 		return err
 	}
 	defer a.Close()
-	if err := node.CheckOwn(cmd.Context(), location, a); err != nil {
-		return err
-	}
-	to, err := source.Selected(cmd.Context(), a, sel)
-	if err != nil {
-		return err
-	}
 	e := export.Values{Type: to.Type()}
 	elem, err := input.ParseGiven(e.Type, value)
 	if err != nil {
@@ -118,18 +127,11 @@ func rehearseFill(cmd *cobra.Command, location string, elem []byte) error {
 }
 
 func write(cmd *cobra.Command, location, sel, file, formatName string) error {
-	a, err := zarr.OpenArray(cmd.Context(), location, session.Writing(cmd))
+	a, to, err := openSelected(cmd, location, sel)
 	if err != nil {
 		return err
 	}
 	defer a.Close()
-	if err := node.CheckOwn(cmd.Context(), location, a); err != nil {
-		return err
-	}
-	to, err := source.Selected(cmd.Context(), a, sel)
-	if err != nil {
-		return err
-	}
 	v, err := input.Open(cmd, file, formatName, to.Type(), a)
 	// varve write NODE 1.5: a value in place of a file.
 	if errors.Is(err, fs.ErrNotExist) && isValue(to.Type(), file) {
@@ -170,7 +172,7 @@ func countedIn(a *zarr.Array, err error) string {
 	if _, ok := source.TimesOf(a); !ok || !errors.Is(err, dtype.ErrInvalid) {
 		return ""
 	}
-	return fmt.Sprintf("; its numbers count %s: give numbers", source.Attribute(a, "units"))
+	return fmt.Sprintf("; its numbers count %s: give numbers", cf.TextAttribute(a, "units"))
 }
 
 // isValue reports whether a missing file name is a value of a type. It returns false for

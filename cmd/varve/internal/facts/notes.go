@@ -16,7 +16,6 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/cf"
-	"varve.dev/zarr/internal/export"
 )
 
 // shownMissing bounds the missing values of an attribute that are parsed. A list may have
@@ -66,7 +65,7 @@ func NoteMissing(cmd *cobra.Command, location string, a *zarr.Array) {
 	reason, wanted := cf.Refused(a.Metadata())
 	fill := ""
 	if filled, err := cf.MasksFill(cmd.Context(), a); err == nil && cf.Ignored(a, filled) {
-		fill = valueText(a.Type(), export.Fill(a))
+		fill = valueText(a.Type(), cf.FillOf(a))
 	}
 	switch {
 	case fill != "":

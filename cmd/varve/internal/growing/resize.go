@@ -26,7 +26,6 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
-	"varve.dev/zarr/internal/export"
 )
 
 // NewResize returns the command resize.
@@ -149,7 +148,7 @@ func noteNew(cmd *cobra.Command, location string, before []int64, a *zarr.Array)
 	if more == 0 || err != nil || d == nil || len(d.Missing()) == 0 {
 		return // the array has no missing values
 	}
-	if fill := export.Fill(a); d.HasValue(fill) {
+	if fill := cf.FillOf(a); d.HasValue(fill) {
 		session.Remark(cmd, location, fmt.Sprintf("%s %s the fill value %s%s, not missing", phrase.Plural(more, "new element"), phrase.AreOrIs(more),
 			a.Type().AppendText(nil, fill), meaningOfElement(d, a, fill)))
 	}
@@ -161,7 +160,7 @@ func meaningOfElement(d *cf.Decoding, a *zarr.Array, elem []byte) string {
 	if !d.IsScaled() {
 		return ""
 	}
-	return strings.TrimRight(fmt.Sprintf(", which is %s %s", d.Packing.Text(elem), phrase.Shorten(source.Attribute(a, "units"), 20)), " ") + " decoded"
+	return strings.TrimRight(fmt.Sprintf(", which is %s %s", d.Packing.Text(elem), phrase.Shorten(cf.TextAttribute(a, "units"), 20)), " ") + " decoded"
 }
 
 // noteTimes prints a note if a coordinate of times has grown: its new times are not yet

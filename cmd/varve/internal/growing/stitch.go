@@ -24,9 +24,9 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/rechunking"
 	"varve.dev/zarr/cmd/varve/internal/session"
-	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/selection"
 )
 
@@ -172,7 +172,7 @@ func (f *stitchFlags) byCoordinate(cmd *cobra.Command, segments []segment) error
 		if err != nil {
 			return err
 		}
-		unit := source.Attribute(a, "units")
+		unit := cf.TextAttribute(a, "units")
 		if i == 0 {
 			units = unit
 		}

@@ -177,7 +177,7 @@ func (t Target) inspectBox(ctx context.Context, box grid.Box, plane int64, state
 	if err != nil {
 		return err
 	}
-	fill := export.Fill(t.Array)
+	fill := cf.FillOf(t.Array)
 	// In C order the elements of a plane are rows runs of this many elements, one run in
 	// each combination of indices along the axes before t.Axis.
 	rows, run := int64(1), int64(1)
@@ -282,7 +282,7 @@ func (g *Gain) read(ctx context.Context, shape []int64, axis int, box grid.Box) 
 func (g *Gain) All(ctx context.Context) (export.Values, error) {
 	e, err := g.read(ctx, []int64{g.Planes}, 0, grid.BoxOf([]int64{g.Planes}))
 	if a := g.values.Array(); a != nil && a.Type() == e.Type {
-		e.Fill = export.Fill(a)
+		e.Fill = cf.FillOf(a)
 	}
 	return e, err
 }

@@ -62,9 +62,9 @@ func ReadLabels(ctx context.Context, c *zarr.Array, name string) (*Labels, error
 // newLabels returns how the labels of a coordinate are compared, without any.
 func newLabels(ctx context.Context, c *zarr.Array, name string) (*Labels, error) {
 	t := c.Type()
-	l := &Labels{name: name, values: export.Values{Type: t}, fill: export.Fill(c), text: element.Text(t), hasValue: func([]byte) bool { return true }}
+	l := &Labels{name: name, values: export.Values{Type: t}, fill: cf.FillOf(c), text: element.Text(t), hasValue: func([]byte) bool { return true }}
 	switch k := t.Kind(); {
-	case export.IsNumeric(t):
+	case cf.IsNumeric(t):
 		p, err := cf.PackingOf(ctx, c)
 		if err != nil {
 			return nil, err

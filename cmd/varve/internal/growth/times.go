@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/cmd/varve/internal/failure"
@@ -202,17 +201,17 @@ func newCoordinate(ctx context.Context, location string, a *zarr.Array) (*coordi
 	switch {
 	case a.Rank() != 1:
 		return nil, failure.BadArgument("--time %s: a coordinate must have one axis, but it has shape %v", location, a.Shape())
-	case !export.IsNumeric(a.Type()):
+	case !cf.IsNumeric(a.Type()):
 		return nil, failure.BadArgument("--time %s: elements of type %s are not times", location, a.Type())
 	case a.Shape()[0] > cf.MaxCoordinate:
 		return nil, fmt.Errorf("%w: --time %s has %s elements; at most %s are read", zarr.ErrLimit, location, phrase.Count(a.Shape()[0]), phrase.Count(cf.MaxCoordinate))
 	}
-	name := source.Attribute(a, "units")
+	name := cf.TextAttribute(a, "units")
 	if name == "" {
 		return nil, failure.BadArgument("--time %s: it lacks the attribute units for its numbers (varve attrs %s set units '\"days since 1950-01-01\"')",
 			location, phrase.Word(location))
 	}
-	cal, err := calendar.Parse(source.Attribute(a, "calendar"))
+	cal, err := calendar.Parse(cf.TextAttribute(a, "calendar"))
 	if err == nil {
 		c.units, err = calendar.ParseUnits(name, cal)
 	}

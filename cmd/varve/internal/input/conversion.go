@@ -16,7 +16,6 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/cf"
-	"varve.dev/zarr/internal/export"
 )
 
 // convertNode returns how the elements of another array, which are of type from, become
@@ -31,7 +30,7 @@ func convertNode(ctx context.Context, location string, a, into *zarr.Array, from
 		return fmt.Sprintf("; export them first (varve export %s -o FILE.json), and give that file", phrase.Word(location))
 	}
 	first := fmt.Sprintf("export them first (varve export %s -o FILE.npy)", phrase.Word(location))
-	if into == nil || !export.IsNumeric(from) || !export.IsNumeric(t) {
+	if into == nil || !cf.IsNumeric(from) || !cf.IsNumeric(t) {
 		return astype(t, first)
 	}
 	p, packingErr := cf.PackingOf(ctx, a)
@@ -50,7 +49,7 @@ func convertNode(ctx context.Context, location string, a, into *zarr.Array, from
 		return ""
 	}
 	e := encoding{into: into, packing: q, from: decoded.Type, missing: p.IsMasked()}
-	if _, ok := units.Times(); len(differences) > 0 && !ok && export.IsNumeric(e.from) {
+	if _, ok := units.Times(); len(differences) > 0 && !ok && cf.IsNumeric(e.from) {
 		e.steps = append(e.steps, "change their units: "+strings.Join(differences, "; "))
 	}
 	return e.text(fmt.Sprintf("export their values first (varve export %s --decode -o FILE.npy)", phrase.Word(location)))
@@ -95,8 +94,8 @@ func (e encoding) text(first string) string {
 		return ""
 	}
 	steps, fraction := e.steps, e.from.Kind() == dtype.KindFloat
-	if k := e.from.Kind(); (k == dtype.KindDatetime || k == dtype.KindTimedelta) && source.Attribute(e.into, "units") != "" {
-		steps = append(steps, "count in "+phrase.Shorten(source.Attribute(e.into, "units"), 60))
+	if k := e.from.Kind(); (k == dtype.KindDatetime || k == dtype.KindTimedelta) && cf.TextAttribute(e.into, "units") != "" {
+		steps = append(steps, "count in "+phrase.Shorten(cf.TextAttribute(e.into, "units"), 60))
 	}
 	whole := stored.Kind() != dtype.KindFloat
 	if e.packing.IsScaled() {

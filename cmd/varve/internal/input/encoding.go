@@ -36,7 +36,7 @@ func (v *Values) CheckEncoding(ctx context.Context, a *zarr.Array) error {
 		return nil
 	}
 	find := v.faults
-	if !export.IsNumeric(v.Type) {
+	if !cf.IsNumeric(v.Type) {
 		find = v.fillsOfOthers
 	}
 	faults, err := find(ctx, a)
@@ -134,10 +134,10 @@ func hasMissing(p *cf.Packing) bool {
 // NoteEncoding prints a note if the numbers of an array lose their units, or if numbers
 // without attributes are stored as packed ones.
 func (v *Values) NoteEncoding(cmd *cobra.Command, a *zarr.Array) {
-	if v.array == nil || v.Type != a.Type() || !export.IsNumeric(v.Type) {
+	if v.array == nil || v.Type != a.Type() || !cf.IsNumeric(v.Type) {
 		return
 	}
-	if units := source.Attribute(v.array, "units"); units != "" {
+	if units := cf.TextAttribute(v.array, "units"); units != "" {
 		if to, err := cf.UnitsIn(cmd.Context(), a); err == nil && to.Units == "" {
 			session.Remark(cmd, v.Name, fmt.Sprintf("its units are %s, and the array that receives its numbers has none (varve attrs sets them)", strconv.Quote(phrase.Shorten(units, 60))))
 		}
@@ -155,7 +155,7 @@ func (v *Values) NoteEncoding(cmd *cobra.Command, a *zarr.Array) {
 // meaning.
 func hasEncoding(a *zarr.Array) bool {
 	for _, name := range encodingAttributes {
-		if v, err := source.AttributeValue(a, name); err != nil || !v.IsZero() {
+		if v, err := cf.Attribute(a, name); err != nil || !v.IsZero() {
 			return true
 		}
 	}
@@ -164,7 +164,7 @@ func hasEncoding(a *zarr.Array) bool {
 
 // attributeText returns an attribute in the form for people.
 func attributeText(a *zarr.Array, name string) string {
-	v, err := source.AttributeValue(a, name)
+	v, err := cf.Attribute(a, name)
 	if err != nil || v.IsZero() {
 		return "none"
 	}

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/byteorder"
+	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/npy"
 	"varve.dev/zarr/internal/packed"
@@ -110,7 +111,7 @@ func asWords(t dtype.Type, e export.Values) export.Values {
 // alone would truncate scaled values, count times in other units, and turn NaN into some
 // number.
 func (v *Values) convertFile(from dtype.Type) string {
-	if v.target == nil || !export.IsNumeric(v.target.Type()) {
+	if v.target == nil || !cf.IsNumeric(v.target.Type()) {
 		return astype(v.Type, "")
 	}
 	q, err := v.packing()

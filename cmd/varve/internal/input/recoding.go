@@ -12,7 +12,6 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/cmd/varve/internal/failure"
-	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
@@ -41,7 +40,7 @@ type recount struct {
 // areTruths reports whether the numbers of an array are booleans: xarray stores these as
 // int8 in NetCDF, with the attribute dtype.
 func areTruths(a *zarr.Array) bool {
-	return (a.Type() == dtype.Int8 || a.Type() == dtype.Uint8) && source.Attribute(a, "dtype") == "bool"
+	return (a.Type() == dtype.Int8 || a.Type() == dtype.Uint8) && cf.TextAttribute(a, "dtype") == "bool"
 }
 
 // recodingFor returns the recoding of the times or booleans of an array for another
@@ -51,7 +50,7 @@ func recodingFor(ctx context.Context, name string, from, to *zarr.Array) (*recod
 	if to != nil && to.Type() == dtype.Bool && areTruths(from) {
 		return &recoding{name, from.Type(), dtype.Bool, truths(from.Type())}, nil
 	}
-	if to == nil || !export.IsNumeric(from.Type()) || !export.IsNumeric(to.Type()) {
+	if to == nil || !cf.IsNumeric(from.Type()) || !cf.IsNumeric(to.Type()) {
 		return nil, nil
 	}
 	there, err := cf.UnitsIn(ctx, from)

@@ -242,7 +242,7 @@ func openSource(cmd *cobra.Command, location, sel string, decoded bool) (*zarr.A
 
 // notePacked prints a note if a table has packed numbers beside decoded coordinates.
 func notePacked(cmd *cobra.Command, location string, a *zarr.Array, decoded bool) {
-	if p, err := cf.PackingOf(cmd.Context(), a); !decoded && err == nil && export.IsNumeric(a.Type()) && p.IsScaled() {
+	if p, err := cf.PackingOf(cmd.Context(), a); !decoded && err == nil && cf.IsNumeric(a.Type()) && p.IsScaled() {
 		scale, offset := p.Scale()
 		session.Remark(cmd, location, fmt.Sprintf("the values are packed; --decode applies scale_factor %v and add_offset %v", scale, offset))
 	}

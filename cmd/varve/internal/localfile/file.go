@@ -22,6 +22,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/vfs"
 )
 
 // Replace writes a file through a temporary file beside it, so that other programs never
@@ -258,4 +259,18 @@ func (s *Spool) Close() error {
 		return nil
 	}
 	return errors.Join(s.file.Close(), os.Remove(s.file.Name()))
+}
+
+// FreeBytes returns the free bytes in the file system of a directory, which need not
+// exist yet. It returns false if the number is unknown.
+func FreeBytes(dir string) (int64, bool) {
+	// A missing directory will be in the file system of the nearest existing one.
+	for dir != filepath.Dir(dir) {
+		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	free, _, ok := vfs.Room(dir)
+	return free, ok
 }

@@ -20,6 +20,7 @@ import (
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/draw"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // Word quotes a location for a shell if it needs quotes.
@@ -119,27 +120,10 @@ func AreOrIs(n int64) string {
 }
 
 // Count returns a number with commas between thousands.
-func Count(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
+func Count(n int64) string { return quantity.Number(n) }
 
 // Plural returns n with a noun: 1 chunk, 2,000 chunks, 3 axes, 4 entries.
-func Plural(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	switch noun {
-	case "axis":
-		return Count(n) + " axes"
-	case "entry":
-		return Count(n) + " entries"
-	}
-	return Count(n) + " " + noun + "s"
-}
+func Plural(n int64, noun string) string { return quantity.Of(n, noun) }
 
 // Bytes returns a number of bytes with a unit: 512 B, 1.5 KiB, 20 MiB.
 func Bytes(n int64) string {

@@ -20,7 +20,9 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/internal/archive"
+	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/virtual"
 )
 
 // NewRemove returns the command rm.
@@ -116,4 +118,26 @@ func countBelow(ctx context.Context, p *progress.Line, location string) {
 		n++
 		p.SetTotal(n)
 	}
+}
+
+// removeManifest deletes a manifest, but not the files that it leads to.
+func removeManifest(cmd *cobra.Command, location string, f *node.ManifestFolder, yes bool) error {
+	if !yes {
+		if err := place.Confirm(cmd, fmt.Sprintf("deletes the manifest %s, but not the files that it leads to", location)); err != nil {
+			return err
+		}
+	}
+	at := f.Store
+	if d := session.RehearsalOf(cmd.Context()); d != nil {
+		at = rehearsal.New(at, &d.Ledger)
+		d.Removed = []string{location}
+	}
+	if err := virtual.Delete(cmd.Context(), at, f.Path); err != nil {
+		return failure.On("delete", location, err)
+	}
+	if session.WantsJSON(cmd) {
+		return session.PrintJSON(cmd, map[string]any{"path": location, "removed": true})
+	}
+	session.Confirm(cmd, "%s  removed", location)
+	return nil
 }

@@ -26,6 +26,7 @@ import (
 	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/virtual"
 )
 
 // vacuuming is the command vacuum.
@@ -370,4 +371,34 @@ func printVacuum(cmd *cobra.Command, c *cleaned, dry bool) error {
 		}
 	}
 	return nil
+}
+
+// vacuumManifest vacuums the folder of a manifest.
+func (v *vacuuming) vacuumManifest(cmd *cobra.Command, location string, f *node.ManifestFolder) error {
+	if v.giveUp {
+		return failure.BadUsage("--give-up: a manifest has no rechunk to give up")
+	}
+	clean := func(dry bool) (*cleaned, error) {
+		r, err := virtual.Vacuum(cmd.Context(), f.Store, f.Path, v.options(dry))
+		return &cleaned{location: location, report: r}, failure.On("vacuum", location, err)
+	}
+	c, err := clean(true)
+	if err != nil {
+		return err
+	}
+	if !v.dry && !v.yes {
+		// The grace of a value may end any moment: what nobody was asked about stays.
+		if !slices.ContainsFunc(c.report.Items, func(i rechunk.VacuumItem) bool { return i.Kept == "" }) {
+			return printVacuum(cmd, c, v.dry)
+		}
+		if err := place.Confirm(cmd, fmt.Sprintf("deletes %s of values that the manifest does not need", phrase.Bytes(c.report.Freed()))); err != nil {
+			return err
+		}
+	}
+	if !v.dry {
+		if c, err = clean(false); err != nil {
+			return err
+		}
+	}
+	return printVacuum(cmd, c, v.dry)
 }

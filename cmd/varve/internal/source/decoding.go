@@ -18,7 +18,6 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/export"
-	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/selection"
 )
 
@@ -57,7 +56,7 @@ func Text(ctx context.Context, s *export.Source) func(elem []byte) string {
 // TimesOf returns the times of the numbers of an array. ok is false if they are not
 // times.
 func TimesOf(a *zarr.Array) (t cf.Times, ok bool) {
-	if !export.IsNumeric(a.Type()) {
+	if !cf.IsNumeric(a.Type()) {
 		return t, false
 	}
 	return cf.UnitsOf(a).Times()
@@ -66,7 +65,7 @@ func TimesOf(a *zarr.Array) (t cf.Times, ok bool) {
 // UndecodedTimes returns why numbers since a reference time are not decoded to times. It
 // returns nil if they are, and if they are not times.
 func UndecodedTimes(a *zarr.Array, u cf.Units) error {
-	if !export.IsNumeric(a.Type()) {
+	if !cf.IsNumeric(a.Type()) {
 		return nil
 	}
 	return u.Err()
@@ -123,34 +122,4 @@ func EndsOfTime(ctx context.Context, a *zarr.Array) []string {
 		return nil
 	}
 	return []string{text(values[0].At(0)), text(values[1].At(0))}
-}
-
-// AttributeValue returns a user attribute, or the zero Value if there is none.
-func AttributeValue(a *zarr.Array, name string) (v strictjson.Value, err error) {
-	raw, ok := attributeOf(a.Attributes(), name)
-	if !ok {
-		return v, nil
-	}
-	return strictjson.Parse(raw, strictjson.Limits{})
-}
-
-// attributeOf returns the JSON of an attribute of a parsed document. Unlike
-// [metadata.Attribute] it does not check the other attributes, of which there may be
-// millions.
-func attributeOf(object []byte, name string) (raw []byte, ok bool) {
-	if len(object) == 0 {
-		return nil, false
-	}
-	v, ok := strictjson.Parsed(object).Member(name)
-	return v.Raw(), ok
-}
-
-// Attribute returns a user attribute that is a text, or "".
-func Attribute(a *zarr.Array, name string) string {
-	v, err := AttributeValue(a, name)
-	if err != nil {
-		return ""
-	}
-	text, _ := v.Str() // "" for any other kind of value
-	return text
 }

@@ -15,7 +15,6 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
-
 	"varve.dev/zarr"
 	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/cmd/varve/internal/failure"
@@ -151,7 +150,7 @@ func waysByValue(c *zarr.Array, dimension string, n int64) string {
 	switch k := c.Type().Kind(); {
 	case k == dtype.KindString || k == dtype.KindUTF32 || k == dtype.KindBytes || k == dtype.KindTerminated:
 		return fmt.Sprintf("%s=\"%d\"", dimension, n)
-	case k == dtype.KindDatetime || export.IsNumeric(c.Type()) && timed:
+	case k == dtype.KindDatetime || cf.IsNumeric(c.Type()) && timed:
 		if date := cf.Respell(strconv.FormatInt(n, 10), calendar.ProlepticGregorian); date != "" { // 20240131
 			return dimension + "=" + date
 		}
@@ -159,7 +158,7 @@ func waysByValue(c *zarr.Array, dimension string, n int64) string {
 			return ""
 		}
 		return fmt.Sprintf("%s=%d..%d", dimension, n, n)
-	case export.IsNumeric(c.Type()) || k == dtype.KindTimedelta:
+	case cf.IsNumeric(c.Type()) || k == dtype.KindTimedelta:
 		return fmt.Sprintf("%s=%d.0 or %s=%d..%d", dimension, n, dimension, n, n)
 	}
 	return ""

@@ -11,11 +11,13 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx"
 	"varve.dev/zarr/internal/job"
+	"varve.dev/zarr/internal/lease"
 	"varve.dev/zarr/internal/quantity"
 	varvebeam "varve.dev/zarr/job/beam"
 )
@@ -33,6 +35,7 @@ type command struct {
 }
 
 const usage = `Usage: varve-beam PLAN [FLAGS] [-- FLAGS OF BEAM]
+
        varve-beam --worker-pool PORT
 
 Varve-beam executes PLAN, which a command of varve wrote with --plan, on Apache Beam. Without
@@ -169,4 +172,44 @@ func beside(plan, suffix string) string {
 		at += "?" + query
 	}
 	return at
+}
+
+// watch prints how many tasks are done, until stop is called. It reads the records beside
+// the plan, so it takes breaks that are long beside the time of that.
+func (c *command) watch(ctx context.Context, w *job.Worker, notes io.Writer) (stop func()) {
+	if c.progress == 0 {
+		return func() {}
+	}
+	within, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() {
+		was, pause := "", c.progress
+		for lease.Sleep(within, pause) == nil {
+			began := time.Now()
+			s, err := w.Status(within)
+			if err != nil {
+				continue // it is only a note
+			}
+			if text := progressText(s); text != was {
+				fmt.Fprintln(notes, text)
+				was = text
+			}
+			pause = max(c.progress, 20*time.Since(began))
+		}
+	})
+	return func() { cancel(); running.Wait() }
+}
+
+// progressText says how many tasks are done.
+func progressText(s *job.Status) string {
+	var list []string
+	for k, x := range s.Stages {
+		if x.Of > 0 {
+			list = append(list, fmt.Sprintf("stage %d: %d of %d done", k, x.Done, x.Of))
+		}
+	}
+	if list == nil {
+		return "no task is done"
+	}
+	return strings.Join(list, ", ")
 }

@@ -20,6 +20,15 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 )
 
+// Workers open locations of object stores, all codecs, and references in Parquet files.
+import (
+	_ "varve.dev/zarr/codec/extra"
+	_ "varve.dev/zarr/store/azure"
+	_ "varve.dev/zarr/store/gcs"
+	_ "varve.dev/zarr/store/s3"
+	_ "varve.dev/zarr/virtual/parquet"
+)
+
 func main() {
 	if isWorker(os.Args[1:]) {
 		flag.Parse()

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/coding"

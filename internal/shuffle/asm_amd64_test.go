@@ -4,7 +4,9 @@
 
 package shuffle
 
-import "testing"
+import (
+	"testing"
+)
 
 // TestOddGroups checks that the sixteen bytes that are read and written for each element
 // lie within the data, and that few elements remain.

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-
 	"varve.dev/zarr/internal/parallel"
 )
 
