@@ -25,22 +25,31 @@ import (
 type gauge struct {
 	store.Store
 	prefix    string
+	stats     bool // questions for versions count, and not reads
 	open, top atomic.Int64
 }
 
-func (g *gauge) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
-	if strings.HasPrefix(key.String(), g.prefix) {
-		n := g.open.Add(1)
-		defer g.open.Add(-1)
-		for top := g.top.Load(); n > top && !g.top.CompareAndSwap(top, n); top = g.top.Load() {
-		}
-		time.Sleep(20 * time.Millisecond)
+// count counts a call until the function that it returns is called.
+func (g *gauge) count(key store.Key, stat bool) func() {
+	if !strings.HasPrefix(key.String(), g.prefix) || stat != g.stats {
+		return func() {}
 	}
+	n := g.open.Add(1)
+	for top := g.top.Load(); n > top && !g.top.CompareAndSwap(top, n); {
+		top = g.top.Load()
+	}
+	time.Sleep(20 * time.Millisecond)
+	return func() { g.open.Add(-1) }
+}
+
+func (g *gauge) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	defer g.count(key, false)()
 	return g.Store.Get(ctx, key, q, dst)
 }
 
 // Stat implements [store.Stater].
 func (g *gauge) Stat(ctx context.Context, key store.Key) (store.Info, error) {
+	defer g.count(key, true)()
 	return store.Stat(ctx, g.Store, key)
 }
 
@@ -96,5 +105,39 @@ func TestValuesMemory(t *testing.T) {
 		if top := g.top.Load(); top == 0 || (top == 1) != c.alone {
 			t.Errorf("%s: %d reads at once, want them alone: %v", c.ask, top, c.alone)
 		}
+	}
+}
+
+// TestTilesApart asks for a picture of two rows that are far apart. No chunk between them
+// is read.
+func TestTilesApart(t *testing.T) {
+	s := memstore.New()
+	array(t, s, "n", zarr.Spec{Shape: []int64{4081, 64}, Type: dtype.Uint8, Chunks: grid.Chunks(1, 64)}, bytes.Repeat([]byte{1}, 4081*64))
+	c := &chunkReads{Store: s}
+	h := handler(t, zarr.At(c, "n"), nil)
+	if is := request(t, h, "GET", "/@values/n?format=png&range=0,2&select=::4080,:"); is.StatusCode != 200 || c.count != 2 {
+		t.Errorf("status %d, %d chunks are read, want 2", is.StatusCode, c.count)
+	}
+}
+
+// TestTilesMemory has several clients ask for tiles that do not fit into the memory of
+// values together.
+func TestTilesMemory(t *testing.T) {
+	s := memstore.New()
+	array(t, s, "n", zarr.Spec{Shape: []int64{512, 512}, Type: dtype.Uint8, Chunks: grid.Chunks(512, 512)}, bytes.Repeat([]byte{1}, 512*512))
+	g := &gauge{Store: s, prefix: "n/c", stats: true}
+	h := handler(t, zarr.At(g, "n"), &serve.Options{Budget: 16 << 20})
+	var clients sync.WaitGroup
+	for range 8 {
+		clients.Go(func() {
+			if is := request(t, h, "GET", "/@values/n?format=png&select=::2,::2"); is.StatusCode != 200 {
+				t.Errorf("status %d", is.StatusCode)
+			}
+		})
+	}
+	clients.Wait()
+	// Each has a box of 256 KiB, a quarter of its elements twice, and as many pixels.
+	if top := g.top.Load(); top < 2 || top > 4 {
+		t.Errorf("%d tiles at once, want at most 4 in 2 MiB", top)
 	}
 }

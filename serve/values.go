@@ -63,7 +63,7 @@ func (h *Handler) serveValues(w http.ResponseWriter, r *http.Request, path strin
 	out := &answer{to: w, left: mostText, text: newText(w, r)}
 	v := h.views.get(plain.Settings{}, name, n) // of which there is always room for one
 	defer h.views.put(v)
-	err := h.values.answer(ctx, out, r, &asked{served: n, name: name, path: below, shows: v.present(ctx)})
+	err := h.values.answer(ctx, out, r, &asked{served: n, name: name, path: below, view: v})
 	if err == nil {
 		_ = out.text.Close() // the client may have gone
 		return nil
@@ -131,7 +131,8 @@ type asked struct {
 	name, path string
 	query
 	array *zarr.Array
-	shows *plain.View // of the node, which keeps decoded chunks
+	view  *view // of the node, which keeps decoded chunks
+	tile  int64 // the bytes of the box that a picture is read as, 0 if it is not
 }
 
 // answer answers a request for values.
@@ -171,7 +172,10 @@ func (v *values) answer(ctx context.Context, out *answer, r *http.Request, a *as
 			return a.refusalOf(err)
 		}
 	}
-	held, err := v.hold(ctx, src, labels+int64(a.picture.shape[0]*a.picture.shape[1]))
+	if a.format == png {
+		a.tile = a.tileBytes(src, v.size/parts)
+	}
+	held, err := v.hold(ctx, src, labels+a.tile+int64(a.picture.shape[0]*a.picture.shape[1]))
 	if err != nil {
 		return err
 	}
