@@ -277,7 +277,7 @@ func (a *asked) serves(c *zarr.Array) bool {
 	if a.root.IsRoot() {
 		below, ok = "/"+below, true
 	}
-	return ok && strings.HasPrefix(below, "/") && a.contains(below[1:])
+	return ok && strings.HasPrefix(below, "/") && a.served.check(below[1:]) == nil
 }
 
 // source binds the selection to the array, with the memory of v.
