@@ -53,9 +53,9 @@ func (g *gauge) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	return store.Stat(ctx, g.Store, key)
 }
 
-// TestValuesMemory has several clients ask for little of long chunks, long coordinates and
-// long tables. Those that do not fit into the memory of values together take turns, and
-// none is refused.
+// TestValuesMemory has several clients ask for little of long chunks, long coordinates
+// and long tables. Those that do not fit into the memory of values together take turns,
+// and none is refused.
 func TestValuesMemory(t *testing.T) {
 	s := memstore.New()
 	if _, err := zarr.At(s, "n").CreateGroup(t.Context(), nil, nil); err != nil {

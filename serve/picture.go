@@ -226,8 +226,8 @@ func (a *asked) tileBytes(src *export.Source, most int64) int64 {
 	return n * size
 }
 
-// readTile returns the selected elements of a tile. It returns nil if the view has another
-// state of the array.
+// readTile returns the selected elements of a tile. It returns nil if the view has
+// another state of the array.
 func (a *asked) readTile(ctx context.Context, src *export.Source) (*budget.Buffer, error) {
 	chosen, size := (*subset.Elements)(src.Selection), src.Stored.Size()
 	box := chosen.Bounds()
