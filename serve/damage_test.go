@@ -5,10 +5,13 @@ package serve_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"varve.dev/zarr"
@@ -17,6 +20,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
+	"varve.dev/zarr/serve"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 )
@@ -243,5 +247,36 @@ func expectHarm(t *testing.T, what string, want int, is *http.Response, text str
 	}
 	if strings.Contains(text, os.TempDir()) {
 		t.Errorf("%s names a folder: %s", what, text)
+	}
+}
+
+// unresolved is a store of files that may be unable to tell where links lead.
+type unresolved struct {
+	store.Store
+	store.Directories
+	fault error
+}
+
+func (u *unresolved) Resolve(dir store.Path) (store.Path, error) {
+	if u.fault != nil {
+		return dir, fmt.Errorf("/srv/private: %w", u.fault)
+	}
+	return u.Directories.Resolve(dir)
+}
+
+// TestUnresolved has a system without free file descriptors. That is a failure, and not a
+// link that is refused, for keys, listings, views and values.
+func TestUnresolved(t *testing.T) {
+	_, g := folder(t)
+	log := new(strings.Builder)
+	u := &unresolved{Store: g.Store(), Directories: store.DirectoriesOf(g.Store())}
+	h := handler(t, zarr.At(u, "g"), &serve.Options{Log: slog.New(slog.NewTextHandler(log, nil))})
+	u.fault = syscall.EMFILE
+	for _, path := range []string{"/n/a/zarr.json", "/n/a/c/0/0", "/n/a/", "/@regular/n/a/zarr.json", "/@values/n/a"} {
+		log.Reset()
+		is := request(t, h, "GET", path)
+		if text := body(t, is); is.StatusCode != 500 || strings.Contains(text, "private") || !strings.Contains(log.String(), "private") {
+			t.Errorf("%s: status %d, %s; the log has %s", path, is.StatusCode, text, log)
+		}
 	}
 }

@@ -48,8 +48,10 @@ func (s *served) list(w http.ResponseWriter, r *http.Request, path string) error
 		refuse(w, http.StatusBadRequest, "the path is no legal key")
 		return nil
 	}
-	if path != "" && !s.contains(path) {
-		return s.answer(w, r, errLeadsOut)
+	if path != "" {
+		if err := s.check(path); err != nil {
+			return s.answer(w, r, err)
+		}
 	}
 	var page *page
 	for e, err := range store.List(r.Context(), s.store, dir, store.Flat) {

@@ -94,9 +94,9 @@ func (p *picture) check(a *asked, src *export.Source) error {
 		t.Select = a.text(func(i int) string {
 			n := box[i].Len()
 			if n == 1 {
-				return strconv.FormatInt(box[i].Start, 10)
+				return side(box[i])
 			}
-			return fmt.Sprintf("%d:%d:%d", box[i].Start, box[i].Stop, (n-1)/mostPixels+1)
+			return fmt.Sprintf("%s:%d", side(box[i]), (n-1)/mostPixels+1)
 		})
 		t.Detail = fmt.Sprintf("a picture has at most %s along each axis, and the selection has %d × %d: ask for fewer, such as select=%s", quantity.Of(mostPixels, "pixel"), shape[0], shape[1], t.Select)
 		return t
@@ -105,7 +105,8 @@ func (p *picture) check(a *asked, src *export.Source) error {
 	return nil
 }
 
-// write writes the picture. Without a range, the elements are gone through twice.
+// write writes the picture. Without a range, the elements are gone through twice. Only
+// those of a tile are in memory for that.
 func (p *picture) write(ctx context.Context, a *asked, src *export.Source, out *answer) (err error) {
 	if src.Stored.Kind() != dtype.KindBool {
 		if p.packing, err = cf.PackingOf(ctx, src.Array); err != nil {
@@ -121,13 +122,15 @@ func (p *picture) write(ctx context.Context, a *asked, src *export.Source, out *
 			return ctx.Err()
 		})
 	}
-	tile, err := a.tile(ctx, src)
-	if err != nil {
-		return err
-	}
-	defer tile.Put()
-	if tile != nil {
-		elements = func(use func(block []byte)) error { use(tile.B); return nil }
+	if a.tile > 0 {
+		selected, err := a.readTile(ctx, src)
+		if err != nil {
+			return err
+		}
+		defer selected.Put()
+		if selected != nil {
+			elements = func(use func(block []byte)) error { use(selected.B); return nil }
+		}
 	}
 	if !p.isRanged {
 		if err := p.measure(elements); err != nil {
@@ -198,39 +201,49 @@ func (p *picture) measure(elements func(func(block []byte)) error) error {
 		})
 	})
 	if p.low > p.high {
-		p.low, p.high = 0, 0 // nothing has a color
+		p.low, p.high = 0, 0 // infinities have the colors of the ends
 	}
 	return err
 }
 
-// mostTile bounds the bytes of a tile, with what lies between selected elements.
-const mostTile = 16 << 20
+// mostAround bounds the elements of a tile, for each one that is selected.
+const mostAround = 4
 
-// tile returns the selected elements if they are the elements of a small box, of which
-// the chunks stay in memory for the tiles beside it. It returns nil if they are others.
-func (a *asked) tile(ctx context.Context, src *export.Source) (*budget.Buffer, error) {
-	is, size := (*subset.Elements)(src.Selection), src.Stored.Size()
-	box := is.Bounds()
-	n, ok := box.Len()
-	if !ok || n > mostTile/int64(size) {
-		return nil, nil
+// tileBytes returns the bytes of the box that has the selected elements, if it is a tile:
+// a small one that has few others. Its chunks stay in memory for the tiles beside it. It
+// returns 0 if it is none.
+func (a *asked) tileBytes(src *export.Source, most int64) int64 {
+	chosen, size := (*subset.Elements)(src.Selection), int64(src.Stored.Size())
+	n, ok := chosen.Bounds().Len()
+	if !ok || n > most/size || n/mostAround > chosen.Len() {
+		return 0
 	}
-	whole := budget.Get(n * int64(size))
-	defer whole.Put()
-	from := strided.Contiguous(whole.Bytes(n*int64(size)), box.Shape(), size)
-	for i := range box {
-		along, ok := is.Along(i)
-		if !ok || along.Given() != nil || along.Count == 0 {
-			return nil, nil
+	for i := range a.array.Rank() {
+		if along, ok := chosen.Along(i); !ok || along.Given() != nil || along.Count == 0 {
+			return 0
 		}
+	}
+	return n * size
+}
+
+// readTile returns the selected elements of a tile. It returns nil if the view has
+// another state of the array.
+func (a *asked) readTile(ctx context.Context, src *export.Source) (*budget.Buffer, error) {
+	chosen, size := (*subset.Elements)(src.Selection), src.Stored.Size()
+	box := chosen.Bounds()
+	all := budget.Get(a.tile)
+	defer all.Put()
+	from := strided.Contiguous(all.Bytes(a.tile), box.Shape(), size)
+	for i := range box {
+		along, _ := chosen.Along(i)
 		from.Shape[i], from.Strides[i] = along.Count, from.Strides[i]*along.Step
 	}
-	if ok, err := a.shows.Read(ctx, a.path, src.Array, box, from.Data); !ok || err != nil {
+	if ok, err := a.view.present(ctx).Read(ctx, a.path, src.Array, box, from.Data); !ok || err != nil {
 		return nil, err
 	}
-	selected := budget.Get(is.Len() * int64(size))
-	selected.B = selected.Bytes(is.Len() * int64(size))
-	strided.Copy(is.Place(strided.Contiguous(selected.B, src.Shape, size)), from)
+	selected := budget.Get(chosen.Len() * int64(size))
+	selected.B = selected.Bytes(chosen.Len() * int64(size))
+	strided.Copy(chosen.Place(strided.Contiguous(selected.B, src.Shape, size)), from)
 	return selected, nil
 }
 

@@ -41,8 +41,8 @@ const (
 	farPieceSize = 1 << 20
 )
 
-// whole is an object that has all its bytes in memory, which do not change.
-type whole interface{ Bytes() []byte }
+// complete is an object that has all its bytes in memory, which do not change.
+type complete interface{ Bytes() []byte }
 
 // errEnded is the error of a read after the answer.
 var errEnded = errors.New("the answer has ended")
@@ -62,7 +62,7 @@ func (r *reader) end() error {
 
 // load reads the piece that begins at an offset.
 func (r *reader) load(at int64) error {
-	if w, ok := r.object.(whole); ok {
+	if w, ok := r.object.(complete); ok {
 		r.piece, r.start = w.Bytes(), 0
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -106,34 +107,48 @@ func (h held) Get(ctx context.Context, key store.Key, q store.Request, dst []byt
 
 // TestRequests has one request in work, and no room for another one of the node.
 func TestRequests(t *testing.T) {
-	m := memstore.New()
-	put(t, m, "n/v", []byte("value"))
-	h := held{m, make(chan struct{}), make(chan struct{})}
-	s := handler(t, zarr.At(h, "n"), &serve.Options{Requests: 1})
-	done := make(chan *http.Response)
-	go func() { done <- request(t, s, "GET", "/n/v") }()
-	<-h.begun
-	for range 2 {
-		is := request(t, s, "GET", "/n/v")
-		if is.StatusCode != 503 || is.Header.Get("Retry-After") != "1" || is.Header.Get("Cache-Control") != "no-store" {
-			t.Errorf("status %d, %v", is.StatusCode, is.Header)
+	synctest.Test(t, func(t *testing.T) {
+		m := memstore.New()
+		put(t, m, "n/v", []byte("value"))
+		h := held{m, make(chan struct{}), make(chan struct{})}
+		s := handler(t, zarr.At(h, "n"), &serve.Options{Requests: 1})
+		done := make(chan *http.Response)
+		ask := func() { done <- request(t, s, "GET", "/n/v") }
+		go ask()
+		<-h.begun
+		refused := func(after bool) {
+			t.Helper()
+			begun := time.Now()
+			is := request(t, s, "GET", "/n/v")
+			if is.StatusCode != 503 || is.Header.Get("Retry-After") != "1" || is.Header.Get("Cache-Control") != "no-store" || (time.Since(begun) >= time.Second) != after {
+				t.Errorf("after %v: status %d, %v", time.Since(begun), is.StatusCode, is.Header)
+			}
 		}
-	}
-	if is := request(t, s, "GET", "/@health"); is.StatusCode != 200 {
-		t.Errorf("/@health: status %d", is.StatusCode)
-	}
-	go func() { // further reads do not wait
-		for range h.begun {
+		refused(true)
+		if is := request(t, s, "GET", "/@health"); is.StatusCode != 200 {
+			t.Errorf("/@health: status %d", is.StatusCode)
 		}
-	}()
-	close(h.free)
-	if is := <-done; body(t, is) != "value" {
-		t.Errorf("status %d", is.StatusCode)
-	}
-	if is := request(t, s, "GET", "/n/v"); body(t, is) != "value" {
-		t.Errorf("after it: status %d", is.StatusCode)
-	}
-	close(h.begun)
+		const waiting = 4 // those for whom there may soon be a place
+		for range waiting {
+			go ask()
+		}
+		synctest.Wait()
+		refused(false)
+		go func() { // further reads do not wait
+			for range h.begun {
+			}
+		}()
+		close(h.free)
+		for range 1 + waiting {
+			if is := <-done; body(t, is) != "value" {
+				t.Errorf("status %d", is.StatusCode)
+			}
+		}
+		if is := request(t, s, "GET", "/n/v"); body(t, is) != "value" {
+			t.Errorf("after it: status %d", is.StatusCode)
+		}
+		close(h.begun)
+	})
 }
 
 // serveSlowly returns the address of a server of a value of 64 MiB, which no socket

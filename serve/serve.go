@@ -106,7 +106,8 @@ type Options struct {
 	// events, health, regular, v2 and values are those of this package.
 	Mount map[string]http.Handler
 	// Requests is the number of requests for nodes that are in work at once, by default
-	// 256. Further ones are answered with 503, and are to be repeated.
+	// 256. Four times as many wait for up to 3 s. Further ones are answered with 503, and
+	// are to be repeated.
 	Requests int
 	// Stall is how long a client may take for 64 KiB of an answer before its connection
 	// is closed, by default 30 s. There is no limit if it is negative.
@@ -145,6 +146,7 @@ type Handler struct {
 	stall    time.Duration
 	most     time.Duration   // for a request, see mostTime
 	room     chan struct{}   // has an element for each request in work
+	queue    chan struct{}   // the same for requests that wait for room
 	waiting  chan struct{}   // the same for requests that wait for changes
 	lasting  context.Context // of these
 	endAll   context.CancelFunc
@@ -166,6 +168,7 @@ func New(nodes []Node, opt *Options) (*Handler, error) {
 		nodes: map[string]*served{}, guard: guard, log: opt.Log, stall: cmp.Or(opt.Stall, 30*time.Second), most: cmp.Or(opt.most, mostTime),
 		room: make(chan struct{}, cmp.Or(max(opt.Requests, 0), 256)), waiting: make(chan struct{}, mostWaiting), answered: opt.Answered,
 	}
+	h.queue = make(chan struct{}, queued*cap(h.room))
 	h.lasting, h.endAll = context.WithCancel(context.Background())
 	if h.own, err = mounted(opt.Mount); err != nil {
 		return nil, err
@@ -263,13 +266,11 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 		defer context.AfterFunc(h.lasting, cancel)()
 		r = r.WithContext(ctx)
 	}
-	select {
-	case room <- struct{}{}:
-		defer func() { <-room }()
-	default:
+	if !h.enters(r.Context(), room) {
 		refuse(w, http.StatusServiceUnavailable, "the server has as many requests in work as it takes: repeat the request later")
 		return
 	}
+	defer func() { <-room }()
 	if name == "" && !below {
 		h.listNodes(w, r, "", "@regular/")
 		return
@@ -302,6 +303,36 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.end(r, n.serve(w, r, rest))
+}
+
+// A request waits for a place, because some programs take a refusal for missing values.
+const (
+	queued    = 4 // requests that wait, for each that may be in work
+	mostQueue = 3 * time.Second
+)
+
+// enters reports whether a request has taken a place.
+func (h *Handler) enters(ctx context.Context, room chan struct{}) bool {
+	select {
+	case room <- struct{}{}:
+		return true
+	default:
+	}
+	select {
+	case h.queue <- struct{}{}:
+		defer func() { <-h.queue }()
+	default:
+		return false
+	}
+	timer := time.NewTimer(mostQueue)
+	defer timer.Stop()
+	select {
+	case room <- struct{}{}:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
 }
 
 // within returns a request for stored keys or for a view with the time that its store may

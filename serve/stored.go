@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/serve/internal/plain"
 	"varve.dev/zarr/store"
 )
@@ -89,8 +90,8 @@ func (s *served) serve(w http.ResponseWriter, r *http.Request, path string) erro
 			return s.value(w, r, object)
 		}
 	}
-	if !s.contains(path) {
-		return s.answer(w, r, errLeadsOut)
+	if err := s.check(path); err != nil {
+		return s.answer(w, r, err)
 	}
 	if kept, err := s.isUnchanged(w, r, key); kept || err != nil {
 		return err
@@ -144,36 +145,36 @@ func (s *served) answer(w http.ResponseWriter, r *http.Request, err error) error
 // errLeadsOut is the error for a symbolic link that is not followed.
 var errLeadsOut = fmt.Errorf("a symbolic link to what is not served: %w", fs.ErrPermission)
 
-// contains reports whether a path below the node lies in it after all symbolic links are
-// followed, and is not hidden there. The node itself may be a link, and may have been
+// check returns an error unless a path below the node lies in it after all symbolic links
+// are followed, and is not hidden there. The node itself may be a link, and may have been
 // switched to another node since the last request.
-func (s *served) contains(path string) bool { return s.holds(path, plain.IsHidden) }
+func (s *served) check(path string) error { return s.follow(path, plain.IsHidden) }
 
-// holds reports whether a path below the node lies in it after all symbolic links are
-// followed, without a segment that is refused.
-func (s *served) holds(path string, refused func(string) bool) bool {
+// follow is check for a path without a segment that is refused.
+func (s *served) follow(path string, refused func(string) bool) error {
 	key, err := s.root.Key(path + "/x") // files of Varve have keys, and no paths
 	if err != nil {
-		return false
+		return errLeadsOut
 	}
 	below := key.Dir()
 	real, err := s.directories.Resolve(below)
-	if err != nil {
-		return false // a link that leads out of the store
-	}
 	// Without a link on the whole path, there is none on the way to the node.
 	root := s.root
-	if real != below {
-		if root, err = s.directories.Resolve(s.root); err != nil {
-			return false
-		}
+	if err == nil && real != below {
+		root, err = s.directories.Resolve(s.root)
+	}
+	switch {
+	case errors.Is(err, vfs.ErrLinked), errors.Is(err, store.ErrInvalidKey):
+		return errLeadsOut // of the store
+	case err != nil:
+		return err
 	}
 	for ; real != root; real = real.Parent() {
 		if real.IsRoot() || refused(real.Name()) {
-			return false
+			return errLeadsOut
 		}
 	}
-	return true
+	return nil
 }
 
 // confined is the store of a node as views and values read it: no symbolic link leads out
@@ -186,8 +187,8 @@ type confined struct {
 // Unwrap implements [store.Wrapper].
 func (c *confined) Unwrap() store.Store { return c.Store }
 
-// check returns an error for a key that a link leads away from the node.
-func (c *confined) check(key store.Key) error {
+// checkKey returns an error for a key that a link leads away from the node.
+func (c *confined) checkKey(key store.Key) error {
 	path := key.String()
 	if !c.root.IsRoot() {
 		below, ok := strings.CutPrefix(path, c.root.String()+"/")
@@ -202,15 +203,15 @@ func (c *confined) check(key store.Key) error {
 			refused = func(string) bool { return false } // the library reads its own files
 		}
 	}
-	if !c.holds(path, refused) {
-		return fmt.Errorf("%s: %w", key, errLeadsOut)
+	if err := c.follow(path, refused); err != nil {
+		return fmt.Errorf("%s: %w", key, err)
 	}
 	return nil
 }
 
 // Get implements [store.Store].
 func (c *confined) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
-	if err := c.check(key); err != nil {
+	if err := c.checkKey(key); err != nil {
 		return nil, store.Info{}, err
 	}
 	return c.Store.Get(ctx, key, q, dst)
@@ -218,7 +219,7 @@ func (c *confined) Get(ctx context.Context, key store.Key, q store.Request, dst 
 
 // Stat implements [store.Stater].
 func (c *confined) Stat(ctx context.Context, key store.Key) (store.Info, error) {
-	if err := c.check(key); err != nil {
+	if err := c.checkKey(key); err != nil {
 		return store.Info{}, err
 	}
 	return store.Stat(ctx, c.Store, key)
@@ -226,7 +227,7 @@ func (c *confined) Stat(ctx context.Context, key store.Key) (store.Info, error) 
 
 // Open implements [store.Opener].
 func (c *confined) Open(ctx context.Context, key store.Key) (store.Object, error) {
-	if err := c.check(key); err != nil {
+	if err := c.checkKey(key); err != nil {
 		return nil, err
 	}
 	return store.Open(ctx, c.Store, key)

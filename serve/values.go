@@ -15,7 +15,6 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/mistake"
@@ -35,14 +34,6 @@ const (
 	mostWait     = 30 * time.Second // for the memory that other requests hold
 	mostLabels   = 1 << 20          // coordinates in a table
 )
-
-// values answers requests for elements, at /@values/NAME/PATH.
-type values struct {
-	size int64          // of work
-	work *budget.Budget // the bytes that are in memory
-}
-
-func newValues(size int64) values { return values{size, budget.New(size)} }
 
 // refusal is an error whose text the client may have.
 type refusal struct{ problem }
@@ -72,7 +63,7 @@ func (h *Handler) serveValues(w http.ResponseWriter, r *http.Request, path strin
 	out := &answer{to: w, left: mostText, text: newText(w, r)}
 	v := h.views.get(plain.Settings{}, name, n) // of which there is always room for one
 	defer h.views.put(v)
-	err := h.values.answer(ctx, out, r, &asked{served: n, name: name, path: below, shows: v.present(ctx)})
+	err := h.values.answer(ctx, out, r, &asked{served: n, name: name, path: below, view: v})
 	if err == nil {
 		_ = out.text.Close() // the client may have gone
 		return nil
@@ -125,13 +116,23 @@ func (a *answer) begin() {
 	}
 }
 
+// patience returns how long the answer waits for memory. Once it has begun, it could only
+// be cut.
+func (a *answer) patience() time.Duration {
+	if a.begun {
+		return mostTime
+	}
+	return mostWait
+}
+
 // asked is an array of which values are asked for.
 type asked struct {
 	*served
 	name, path string
 	query
 	array *zarr.Array
-	shows *plain.View // of the node, which keeps decoded chunks
+	view  *view // of the node, which keeps decoded chunks
+	tile  int64 // the bytes of the box that a picture is read as, 0 if it is not
 }
 
 // answer answers a request for values.
@@ -139,11 +140,11 @@ func (v *values) answer(ctx context.Context, out *answer, r *http.Request, a *as
 	if a.query, err = parseQuery(r); err != nil {
 		return err
 	}
-	if err := a.open(ctx, v.size/16); err != nil {
+	if err := a.open(ctx, v.size/parts); err != nil {
 		return err
 	}
 	defer a.array.Close() // it was only read
-	src, err := a.source(ctx, v.size/4)
+	src, err := a.source(ctx, v)
 	if err != nil {
 		return a.refusalOf(err)
 	}
@@ -165,11 +166,22 @@ func (v *values) answer(ctx context.Context, out *answer, r *http.Request, a *as
 		out.begin()
 		return nil
 	}
-	held, err := v.hold(ctx, src, int64(a.picture.shape[0]*a.picture.shape[1]))
+	var labels, coordinates int64
+	if a.header {
+		if labels, coordinates, err = v.headings(ctx, a, src); err != nil {
+			return a.refusalOf(err)
+		}
+	}
+	if a.format == png {
+		a.tile = a.tileBytes(src, v.size/parts)
+	}
+	held, err := v.hold(ctx, src, labels+a.tile+int64(a.picture.shape[0]*a.picture.shape[1]))
 	if err != nil {
 		return err
 	}
-	defer v.work.Release(held)
+	defer v.answers.Release(held)
+	need := v.decoded(a.array, src.Selection)
+	src.Reserve = func(ctx context.Context) (func(), error) { return v.decode(ctx, need, out.patience()) }
 	if a.format == png {
 		return a.refusalOf(a.picture.write(ctx, a, src, out))
 	}
@@ -181,7 +193,12 @@ func (v *values) answer(ctx context.Context, out *answer, r *http.Request, a *as
 		return a.refusalOf(err)
 	}
 	if a.header {
-		if err := export.AddHeadings(ctx, src, a.serves, func(string) {}); err != nil {
+		end, err := v.decode(ctx, coordinates, mostWait)
+		if err != nil {
+			return err
+		}
+		err = export.AddHeadings(ctx, src, a.serves, func(string) {})
+		if end(); err != nil {
 			return a.refusalOf(err)
 		}
 	}
@@ -195,21 +212,6 @@ func (v *values) answer(ctx context.Context, out *answer, r *http.Request, a *as
 	}
 	out.begin() // there may be no values
 	return nil
-}
-
-// hold waits for the memory that a request needs, with some pixels of a picture.
-func (v *values) hold(ctx context.Context, src *export.Source, pixels int64) (int64, error) {
-	need := min(src.Bytes, v.size/8)*2 + v.size/16 + pixels
-	if src.Stored.Variable() {
-		need = v.size / 2 // the lengths are not known
-	}
-	wait, cancel := context.WithTimeout(ctx, mostWait)
-	defer cancel()
-	held, err := v.work.Acquire(wait, need)
-	if err != nil && ctx.Err() == nil {
-		return 0, tell(http.StatusServiceUnavailable, "other requests for values take the memory that is set aside for them: ask again later")
-	}
-	return held, err
 }
 
 // open opens the array.
@@ -272,16 +274,16 @@ func (a *asked) serves(c *zarr.Array) bool {
 	if a.root.IsRoot() {
 		below, ok = "/"+below, true
 	}
-	return ok && strings.HasPrefix(below, "/") && a.contains(below[1:])
+	return ok && strings.HasPrefix(below, "/") && a.served.check(below[1:]) == nil
 }
 
-// source binds the selection to the array.
-func (a *asked) source(ctx context.Context, memory int64) (*export.Source, error) {
+// source binds the selection to the array, with the memory of v.
+func (a *asked) source(ctx context.Context, v *values) (*export.Source, error) {
 	names := a.array.DimensionNames()
 	if names == nil {
 		names = make([]string, a.array.Rank())
 	}
-	find := func(dimension string, v selection.Values) (item selection.Item, err error) {
+	find := func(dimension string, wanted selection.Values) (item selection.Item, err error) {
 		c, err := cf.Coordinate(ctx, a.array, dimension)
 		if err != nil {
 			return item, err
@@ -292,7 +294,16 @@ func (a *asked) source(ctx context.Context, memory int64) (*export.Source, error
 		if !a.serves(c) {
 			return item, fmt.Errorf("%w: the coordinate of dimension %q is not served with this array; select by index, as %s=0:10", zarr.ErrInvalidArgument, dimension, dimension)
 		}
-		return cf.Lookup(ctx, a.array, dimension, v)
+		held, decoded, err := v.labels(c, c.Shape()[0])
+		if err != nil {
+			return item, err
+		}
+		end, err := v.decode(ctx, sum(held, decoded), mostWait)
+		if err != nil {
+			return item, err
+		}
+		defer end()
+		return cf.Lookup(ctx, a.array, dimension, wanted)
 	}
 	// There are no masks: the files of a server are not read.
 	sel, err := selection.Parser{Names: names, Lookup: find}.Parse(a.sel)
@@ -305,7 +316,7 @@ func (a *asked) source(ctx context.Context, memory int64) (*export.Source, error
 	}
 	src, err := export.Of(ctx, view, a.decoded && a.format != png)
 	if err == nil {
-		src.Memory = memory
+		src.Memory = v.size / 4
 	}
 	return src, err
 }

@@ -48,8 +48,8 @@ type view struct {
 
 // generation is a view between two changes that have given elements other indices.
 type generation struct {
-	id    string // "" for the first one
-	shows *plain.View
+	id   string // "" for the first one
+	view *plain.View
 	served
 }
 
@@ -119,7 +119,7 @@ func (s *views) get(settings plain.Settings, name string, node *served) *view {
 func (s *views) put(v *view) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if v.users--; v.users == 0 && v.last().shows.IsEmpty() && v.last().id == "" {
+	if v.users--; v.users == 0 && v.last().view.IsEmpty() && v.last().id == "" {
 		delete(s.held, v.key)
 		if v.settings.IsPinned() {
 			s.pinned--
@@ -129,8 +129,8 @@ func (s *views) put(v *view) {
 
 // generation returns a view of the node as it is now.
 func (v *view) generation(id string) *generation {
-	g := &generation{id: id, shows: plain.New(v.node.location, v.settings, v.cache)}
-	g.served = served{store: g.shows, directories: store.DirectoriesOf(g.shows), near: true, timeline: v.node.timeline}
+	g := &generation{id: id, view: plain.New(v.node.location, v.settings, v.cache)}
+	g.served = served{store: g.view, directories: store.DirectoriesOf(g.view), near: true, timeline: v.node.timeline}
 	g.successor = func(ctx context.Context) string { return v.successor(ctx, g) }
 	return g
 }
@@ -167,16 +167,16 @@ func (v *view) last() *generation {
 // successor returns the address of the state of the view that follows a generation, ""
 // if the generation is still whole.
 func (v *view) successor(ctx context.Context, g *generation) string {
-	if !g.shows.Moved() {
+	if !g.view.Moved() {
 		return ""
 	}
-	v.last().shows.Look(ctx) // it may have ended, too
+	v.last().view.Look(ctx) // it may have ended, too
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if last := v.generations[len(v.generations)-1]; last.shows.Moved() {
+	if last := v.generations[len(v.generations)-1]; last.view.Moved() {
 		v.generations = append(v.generations, v.generation(strings.ToLower(rand.Text()[:12])))
 		if len(v.generations) > keptGenerations+1 {
-			v.generations[1].shows.Close()
+			v.generations[1].view.Close()
 			v.generations = slices.Delete(v.generations, 1, 2)
 		}
 	}
@@ -189,7 +189,7 @@ func (v *view) present(ctx context.Context) *plain.View {
 	if v.successor(ctx, g) != "" {
 		g = v.last()
 	}
-	return g.shows
+	return g.view
 }
 
 // address returns the address of a generation on this server.

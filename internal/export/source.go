@@ -41,6 +41,9 @@ type Source struct {
 	// Memory bounds the bytes of a block of elements. 0 is about [SlabBytes], or what the
 	// memory of the machine permits where larger blocks decode each chunk once.
 	Memory int64
+	// Reserve, if not nil, is called before elements are read, and end when they are in
+	// memory, decoded.
+	Reserve func(context.Context) (end func(), err error)
 	// Written, if not nil, is called with the bytes, in memory, of elements that a format
 	// has written.
 	Written func(bytes int64)
@@ -96,6 +99,13 @@ func (s *Source) Reader() *Reader { return &Reader{Source: s, block: Values{Type
 // Read returns the elements of a part. Those of variable length may be too long together:
 // then the error wraps [coding.ErrRoom], and the caller reads the part in several parts.
 func (r *Reader) Read(ctx context.Context, part *selection.Resolved) (Values, error) {
+	if r.Reserve != nil {
+		end, err := r.Reserve(ctx)
+		if err != nil {
+			return Values{}, err
+		}
+		defer end()
+	}
 	r.block.Grow(int(part.Len()))
 	read := r.readFixed
 	if r.Stored.Variable() {

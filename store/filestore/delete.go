@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
@@ -137,6 +138,9 @@ func permitAny(string) bool { return true }
 // Linux.
 const mostLinks = 40
 
+// unable are errors of a system that cannot tell what a name is.
+var unable = []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO}
+
 // direct returns the name of a directory without symbolic links. It follows a link if may
 // permits it. what names the kind of call in errors, such as "writes".
 func (s *files) direct(dir, what string, may func(link string) bool) (string, error) {
@@ -148,6 +152,9 @@ func (s *files) direct(dir, what string, may func(link string) bool) (string, er
 			return "", fmt.Errorf("%w: %s leads out of the store", vfs.ErrLinked, dir)
 		}
 		target, err := s.fs.Readlink(next)
+		if slices.ContainsFunc(unable, func(e error) bool { return errors.Is(err, e) }) {
+			return "", err // it may be a link
+		}
 		if err != nil { // not a link; the caller finds any other error
 			at = next
 			continue

@@ -10,9 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"varve.dev/zarr/internal/directory"
+	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 )
@@ -63,6 +65,35 @@ func TestResolve(t *testing.T) {
 	}
 	if p, err := store.DirectoriesOf(s).Resolve(at(t, "x/out/n")); err == nil {
 		t.Errorf("a link out of the store leads to %s", p)
+	}
+}
+
+// TestResolveFaults has a system that cannot tell whether a name is a link. The answer is
+// an error, and not that it is none.
+func TestResolveFaults(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink("x", filepath.Join(dir, "l")); err != nil {
+		t.Skip("no symbolic links here:", err)
+	}
+	root, err := vfs.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fault := range []error{syscall.EMFILE, syscall.EIO} {
+		for k := int64(0); ; k++ {
+			hook, failed := vfs.FailAt(k, fault)
+			s := filestore.On(vfs.Hook(root, hook), nil)
+			got, err := store.DirectoriesOf(s).Resolve(at(t, "l/n"))
+			if !failed() {
+				break
+			}
+			if !errors.Is(err, fault) {
+				t.Errorf("call %d: %s, %v; want %v", k, got, err, fault)
+			}
+		}
+	}
+	if err := root.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -40,9 +40,9 @@ type series struct {
 // labels escapes a name as the text format of Prometheus has it.
 var labels = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
-// of returns the figures of a kind of address. There are few kinds: the nodes, and the
+// figures returns those of a kind of address. There are few kinds: the nodes, and the
 // addresses of the server itself.
-func (m *meter) of(kind string) *series {
+func (m *meter) figures(kind string) *series {
 	if s, is := m.kinds.Load(kind); is {
 		return s.(*series)
 	}
@@ -60,7 +60,7 @@ func (m *meter) of(kind string) *series {
 
 // answered counts a request.
 func (m *meter) answered(a serve.Answer) {
-	s := m.of(a.Kind)
+	s := m.figures(a.Kind)
 	if class := a.Status / 100; class >= 2 && class < len(s.requests) {
 		s.requests[class].Inc()
 	}
