@@ -115,8 +115,8 @@ func TestTilesApart(t *testing.T) {
 	array(t, s, "n", zarr.Spec{Shape: []int64{4081, 64}, Type: dtype.Uint8, Chunks: grid.Chunks(1, 64)}, bytes.Repeat([]byte{1}, 4081*64))
 	c := &chunkReads{Store: s}
 	h := handler(t, zarr.At(c, "n"), nil)
-	if is := request(t, h, "GET", "/@values/n?format=png&range=0,2&select=::4080,:"); is.StatusCode != 200 || c.count != 2 {
-		t.Errorf("status %d, %d chunks are read, want 2", is.StatusCode, c.count)
+	if is := request(t, h, "GET", "/@values/n?format=png&range=0,2&select=::4080,:"); is.StatusCode != 200 || c.count.Load() != 2 {
+		t.Errorf("status %d, %d chunks are read, want 2", is.StatusCode, c.count.Load())
 	}
 }
 

@@ -361,12 +361,12 @@ func TestPicture(t *testing.T) {
 type chunkReads struct {
 	store.Store
 	blind bool
-	count int
+	count atomic.Int64
 }
 
 func (s *chunkReads) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	if strings.Contains(key.String(), "/c/") {
-		s.count++
+		s.count.Add(1)
 	}
 	data, info, err := s.Store.Get(ctx, key, q, dst)
 	if info.Modified = time.Unix(1, 0); s.blind {
@@ -425,8 +425,8 @@ func TestTiles(t *testing.T) {
 		}
 	}
 	compare()
-	if kept.count*4 > blind.count {
-		t.Errorf("chunks were read %d times, and %d times without versions", kept.count, blind.count)
+	if kept.count.Load()*4 > blind.count.Load() {
+		t.Errorf("chunks were read %d times, and %d times without versions", kept.count.Load(), blind.count.Load())
 	}
 	for i := range number {
 		number[i] = 999 - number[i]
