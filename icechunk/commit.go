@@ -8,10 +8,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
@@ -38,6 +41,9 @@ func (s *Session) Commit(ctx context.Context, message string) (ID, error) {
 	if s.ended {
 		return ID{}, ErrEnded
 	}
+	if !utf8.ValidString(message) {
+		return ID{}, fmt.Errorf("%w: the message of a commit is not UTF-8", zarr.ErrInvalidArgument)
+	}
 	if err := s.checkFinished(ctx); err != nil {
 		return ID{}, err
 	}
@@ -54,10 +60,10 @@ func (s *Session) Commit(ctx context.Context, message string) (ID, error) {
 	if err := c.store(ctx); err != nil {
 		return ID{}, err
 	}
-	if err := c.publish(ctx); err != nil {
-		return ID{}, err
+	err := c.publish(ctx)
+	if s.ended = err == nil || errors.Is(err, zarr.ErrOutcomeUnknown); err != nil {
+		return c.snapshot.ID, err
 	}
-	s.ended = true
 	return c.snapshot.ID, nil
 }
 
@@ -68,6 +74,9 @@ var forgotten = []string{"/__varve/grids/", "/__varve/aside/", "/__varve/parts/"
 // checkFinished returns an error if something is kept aside that the session cannot leave
 // out: a change that is not finished, a reservation, the record of a follower.
 func (s *Session) checkFinished(ctx context.Context) error {
+	for key := range s.early {
+		return fmt.Errorf("%w: %s is no chunk of an array: store the document of the array, too", zarr.ErrInvalidArgument, key)
+	}
 	for e, err := range store.List(ctx, s.aside, store.Path{}, store.Deep) {
 		if err != nil {
 			return err
@@ -99,6 +108,7 @@ type commit struct {
 // object is one that is stored before the publication.
 type object struct {
 	name string
+	kind format.Kind
 	data []byte
 }
 
@@ -225,7 +235,7 @@ func (c *commit) gatherArray(ctx context.Context, n *format.Node, is *staged, wa
 		return err
 	}
 	changes := differing(old, refs)
-	if len(changes) == 0 && was != nil {
+	if len(changes) == 0 && was != nil && covers(was) {
 		n.Manifests = was.Manifests
 		return c.keepFiles(was.Manifests, files)
 	}
@@ -236,6 +246,19 @@ func (c *commit) gatherArray(ctx context.Context, n *format.Node, is *staged, wa
 		return nil
 	}
 	return c.addManifest(n, refs, files)
+}
+
+// covers reports whether no reference of an array may lie beyond it. Other programs leave
+// such references, which a larger shape would show.
+func covers(n *format.Node) bool {
+	for _, m := range n.Manifests {
+		for i, e := range m.Extents {
+			if uint64(e.To) > n.Shape[i].Chunks {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // references returns the references of an array after the commit, by name.
@@ -298,7 +321,7 @@ func (c *commit) addManifest(n *format.Node, refs map[string]format.ChunkRef, fi
 	}
 	n.Manifests = []format.ManifestRef{m}
 	files[m.ID] = format.ManifestFile{ID: m.ID, Size: uint64(len(data)), References: uint32(len(list))}
-	c.objects = append(c.objects, object{"manifests/" + m.ID.String(), data})
+	c.objects = append(c.objects, object{"manifests/" + m.ID.String(), format.KindManifest, data})
 	return nil
 }
 
@@ -341,7 +364,9 @@ func portable(a *metadata.Array) (*metadata.Array, []int64, error) {
 		if u, err := axis.Unlocked(); err == nil && g.Name() == rectilinear {
 			axis = u
 		}
-		lengths[i] = axis.Cells()
+		if lengths[i] = axis.Cells(); lengths[i] > math.MaxUint32-1 {
+			return nil, nil, &grid.AxisError{Axis: i, Err: fmt.Errorf("%w: the axis has %d chunks, and a repository has fewer than 2^32: use larger chunks", zarr.ErrUnsupported, lengths[i])}
+		}
 	}
 	return out, lengths, nil
 }
@@ -360,12 +385,37 @@ func (c *commit) store(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c.objects = append(c.objects, object{o.name, data})
+		c.objects = append(c.objects, object{o.name, o.kind, data})
+	}
+	for _, o := range c.objects {
+		if err := c.check(o); err != nil {
+			return err
+		}
 	}
 	for _, o := range c.objects {
 		if err := c.repository.put(ctx, o.name, o.data); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// check reads an object as readers will. What they would refuse must not be published.
+func (c *commit) check(o object) error {
+	_, body, err := format.Open(o.data, o.kind, c.repository.limit)
+	if err != nil {
+		return fmt.Errorf("%s cannot be committed: %w", o.name, err)
+	}
+	switch o.kind {
+	case format.KindSnapshot:
+		_, err = format.ParseSnapshot(body)
+	case format.KindManifest:
+		_, err = format.ParseManifest(body)
+	case format.KindTransactionLog:
+		_, err = format.ParseTransactionLog(body)
+	}
+	if err != nil {
+		return fmt.Errorf("%s cannot be committed: %w", o.name, err)
 	}
 	return nil
 }
@@ -378,15 +428,17 @@ func (r *Repository) put(ctx context.Context, name string, data []byte) error {
 
 // publish adds the snapshot to the repository.
 func (c *commit) publish(ctx context.Context) error {
-	return c.repository.update(ctx, func(repo *format.Repository) (format.Update, error) {
+	return c.repository.update(ctx, func(repo *format.Repository, _ bool) (format.Update, error) {
+		// An attempt before may have been made although its answer was lost. Others may
+		// have committed after it.
+		if _, ok := repo.FindSnapshot(c.snapshot.ID); ok {
+			return format.Update{}, errPublished
+		}
 		at, ok := format.Find(repo.Branches, c.branch)
 		if !ok {
 			return format.Update{}, fmt.Errorf("%w: the branch %q was deleted since the session began", store.ErrConflict, c.branch)
 		}
 		tip := repo.Snapshots[repo.Branches[at].Snapshot]
-		if tip.ID == c.snapshot.ID {
-			return format.Update{}, errPublished
-		}
 		if tip.ID != c.base.ID() {
 			return format.Update{}, fmt.Errorf("%w: the session began at %v, and the branch %q is at %v now, of %s: %q", store.ErrConflict, c.base.ID(), c.branch, tip.ID, tip.Time.Format(time.RFC3339), tip.Message)
 		}
@@ -408,24 +460,33 @@ const tries = 100
 
 // update changes the object repo by a conditional write. change is called with what the
 // repository is, again if it has changed meanwhile.
-func (r *Repository) update(ctx context.Context, change func(*format.Repository) (format.Update, error)) error {
+func (r *Repository) update(ctx context.Context, change func(repo *format.Repository, again bool) (format.Update, error)) error {
 	lost := error(nil) // of a write whose outcome is not known
+	unknown := func(err error) error {
+		if lost == nil {
+			return err
+		}
+		return fmt.Errorf("%w: %w; the write before: %w", zarr.ErrOutcomeUnknown, err, lost)
+	}
 	for try := range tries {
 		if err := pause(ctx, try); err != nil {
-			return err
+			return unknown(err)
 		}
 		data, info, err := r.store.Get(ctx, r.root.MustKey(repositoryKey), store.Request{Limit: r.limit}, nil)
+		if errors.Is(err, fs.ErrNotExist) {
+			return errV1
+		}
 		if err != nil {
-			return errors.Join(err, lost)
+			return unknown(err)
 		}
 		repo, err := r.parseRepository(data)
+		if err == nil {
+			err = writable(repo)
+		}
 		if err != nil {
-			return err
+			return unknown(err)
 		}
-		if repo.Status.Availability != format.Online {
-			return fmt.Errorf("the repository is %v: %s", repo.Status.Availability, repo.Status.Reason)
-		}
-		u, err := change(repo)
+		u, err := change(repo, lost != nil)
 		if errors.Is(err, errPublished) {
 			return nil
 		}
@@ -444,24 +505,42 @@ func (r *Repository) update(ctx context.Context, change func(*format.Repository)
 		}
 		repo.Updates = append([]format.Update{u}, repo.Updates...)
 		fresh, err := format.Seal(program, format.KindRepository, repo.Encode())
-		if err != nil {
-			return err
+		if err == nil {
+			// What cannot be read must not be published.
+			_, err = r.parseRepository(fresh)
 		}
-		if err := r.put(ctx, "overwritten/"+backup, data); err != nil {
-			return err
+		if err == nil {
+			err = r.put(ctx, "overwritten/"+backup, data)
+		}
+		if err != nil {
+			return unknown(err)
 		}
 		_, err = store.Write(ctx, r.store, store.PutIf(r.root.MustKey(repositoryKey), fresh, store.IfVersion(info.Version)), store.Sync)
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, store.ErrUnsupported), errors.Is(err, store.ErrRefused), ctx.Err() != nil:
-			return err
+		case errors.Is(err, store.ErrUnsupported), errors.Is(err, store.ErrRefused):
+			return unknown(err)
 		case !errors.Is(err, store.ErrConflict):
 			// The write may have been made: the next look tells.
 			lost = err
 		}
 	}
-	return errors.Join(fmt.Errorf("%w: every attempt to change the repository met another one (attempts: %d); repeat the commit", store.ErrConflict, tries), lost)
+	return unknown(fmt.Errorf("%w: every attempt to change the repository met another one (attempts: %d); repeat the change", store.ErrConflict, tries))
+}
+
+// writable returns an error for a repository that must not be changed, or that a later
+// program has written.
+func writable(repo *format.Repository) error {
+	if repo.Status.Availability != format.Online {
+		return fmt.Errorf("%w: the repository is %v: %s", fs.ErrPermission, repo.Status.Availability, repo.Status.Reason)
+	}
+	for _, u := range repo.Updates {
+		if u.Kind == 0 || u.Kind > format.StatusChanged {
+			return fmt.Errorf("%w: the log of the repository has an entry of a later version of the specification (kind %d)", zarr.ErrUnsupported, u.Kind)
+		}
+	}
+	return nil
 }
 
 // pause waits before an attempt, except before the first ones.
@@ -506,8 +585,8 @@ func backupName(now time.Time) string {
 // wraps [ErrExists].
 func Create(ctx context.Context, s store.Store, root store.Path, opt *Options) (*Repository, error) {
 	r := &Repository{store: s, root: root, limit: 1 << 30}
-	if _, err := Open(ctx, s, root, opt); err == nil {
-		return nil, fmt.Errorf("%w: a repository", ErrExists)
+	if err := r.checkEmpty(ctx); err != nil {
+		return nil, err
 	}
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	snapshot := &format.Snapshot{ID: format.InitialSnapshot, Time: now, Message: "Repository initialized"}
@@ -542,4 +621,24 @@ func Create(ctx context.Context, s store.Store, root store.Path, opt *Options) (
 		return nil, err
 	}
 	return Open(ctx, s, root, opt)
+}
+
+// checkEmpty returns an error if something is where a repository is to be made.
+func (r *Repository) checkEmpty(ctx context.Context) error {
+	switch _, err := r.state(ctx); {
+	case err == nil:
+		return fmt.Errorf("%w: a repository", ErrExists)
+	case !errors.Is(err, errNone):
+		return err
+	}
+	for e, err := range store.List(ctx, r.store, r.root, store.Flat) {
+		switch {
+		case errors.Is(err, store.ErrUnsupported):
+			return nil // the write of the object repo has a condition
+		case err != nil:
+			return err
+		}
+		return fmt.Errorf("%w: the place has %q, and a repository begins empty: choose another one", ErrExists, e.Name)
+	}
+	return nil
 }

@@ -75,12 +75,12 @@ func (c *manifests) keep(id ID, one *coming) {
 	defer c.mu.Unlock()
 	delete(c.coming, id)
 	close(one.done)
-	if one.err != nil || one.manifest.Size() > c.most {
+	if one.err != nil {
 		return
 	}
 	c.kept[id] = c.order.PushFront(&kept{id, one.manifest})
 	c.size += one.manifest.Size()
-	for c.size > c.most {
+	for c.size > c.most && c.order.Len() > 1 {
 		old := c.order.Remove(c.order.Back()).(*kept)
 		c.size -= old.manifest.Size()
 		delete(c.kept, old.id)
@@ -94,7 +94,7 @@ func (r *Repository) manifest(ctx context.Context, s *format.Snapshot, id ID) (*
 		return nil, r.fail(snapshotName(s.ID), fmt.Errorf("%w: it does not list the manifest %v", format.ErrDamaged, id))
 	}
 	return r.manifests.get(ctx, id, func(ctx context.Context) (*format.Manifest, error) {
-		body, err := r.read(ctx, name, format.KindManifest, nil)
+		body, err := r.read(ctx, name, format.KindManifest)
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/icechunk/internal/format"
@@ -19,7 +20,10 @@ var ErrExists error = &kindError{"there is one", fs.ErrExist}
 // CreateBranch makes a branch at what follows @ in a location. If there is one of the
 // name, the error wraps [ErrExists].
 func (r *Repository) CreateBranch(ctx context.Context, name, at string) error {
-	return r.point(ctx, name, at, func(repo *format.Repository, snapshot int) (u format.Update, err error) {
+	return r.point(ctx, name, at, func(repo *format.Repository, snapshot int, again bool) (u format.Update, err error) {
+		if again && leads(repo.Branches, name, snapshot) {
+			return u, errPublished
+		}
 		if repo.Branches, err = extended(repo.Branches, "branch", name, snapshot); err != nil {
 			return u, err
 		}
@@ -30,7 +34,13 @@ func (r *Repository) CreateBranch(ctx context.Context, name, at string) error {
 // CreateTag makes a tag at what follows @ in a location. A tag never changes, and no
 // later tag gets its name, also after it was deleted.
 func (r *Repository) CreateTag(ctx context.Context, name, at string) error {
-	return r.point(ctx, name, at, func(repo *format.Repository, snapshot int) (u format.Update, err error) {
+	return r.point(ctx, name, at, func(repo *format.Repository, snapshot int, again bool) (u format.Update, err error) {
+		if again && leads(repo.Tags, name, snapshot) {
+			return u, errPublished
+		}
+		if slices.Contains(repo.Disabled, tagCreation) {
+			return u, fmt.Errorf("%w: the repository does not permit new tags", fs.ErrPermission)
+		}
 		if _, was := slices.BinarySearch(repo.DeletedTags, name); was {
 			return u, fmt.Errorf("%w: a tag %q was deleted, and its name is never used again: choose another one", ErrExists, name)
 		}
@@ -44,7 +54,7 @@ func (r *Repository) CreateTag(ctx context.Context, name, at string) error {
 // ResetBranch moves a branch to what follows @ in a location. Snapshots that no branch or
 // tag leads to any longer stay until garbage is collected.
 func (r *Repository) ResetBranch(ctx context.Context, name, at string) error {
-	return r.point(ctx, name, at, func(repo *format.Repository, snapshot int) (format.Update, error) {
+	return r.point(ctx, name, at, func(repo *format.Repository, snapshot int, _ bool) (format.Update, error) {
 		i, ok := format.Find(repo.Branches, name)
 		if !ok {
 			return format.Update{}, fmt.Errorf("%w: branch %q", ErrNoReference, name)
@@ -60,7 +70,10 @@ func (r *Repository) DeleteBranch(ctx context.Context, name string) error {
 	if name == mainBranch {
 		return fmt.Errorf("%w: a repository always has the branch main", zarr.ErrInvalidArgument)
 	}
-	return r.update(ctx, func(repo *format.Repository) (u format.Update, err error) {
+	return r.update(ctx, func(repo *format.Repository, again bool) (u format.Update, err error) {
+		if _, is := format.Find(repo.Branches, name); again && !is {
+			return u, errPublished
+		}
 		u = format.Update{Kind: format.BranchDeleted, Name: name}
 		repo.Branches, u.Previous, err = shortened(repo, repo.Branches, "branch", name)
 		return u, err
@@ -69,7 +82,13 @@ func (r *Repository) DeleteBranch(ctx context.Context, name string) error {
 
 // DeleteTag deletes a tag.
 func (r *Repository) DeleteTag(ctx context.Context, name string) error {
-	return r.update(ctx, func(repo *format.Repository) (u format.Update, err error) {
+	return r.update(ctx, func(repo *format.Repository, again bool) (u format.Update, err error) {
+		if _, is := slices.BinarySearch(repo.DeletedTags, name); again && is {
+			return u, errPublished
+		}
+		if slices.Contains(repo.Disabled, tagDeletion) {
+			return u, fmt.Errorf("%w: the repository does not permit tags to be deleted", fs.ErrPermission)
+		}
 		u = format.Update{Kind: format.TagDeleted, Name: name}
 		if repo.Tags, u.Previous, err = shortened(repo, repo.Tags, "tag", name); err == nil {
 			i, _ := slices.BinarySearch(repo.DeletedTags, name)
@@ -80,9 +99,9 @@ func (r *Repository) DeleteTag(ctx context.Context, name string) error {
 }
 
 // point changes where a reference leads.
-func (r *Repository) point(ctx context.Context, name, at string, change func(*format.Repository, int) (format.Update, error)) error {
-	if name == "" || strings.ContainsAny(name, "/\x00") {
-		return fmt.Errorf("%w: %q is no name of a branch or tag: it has a character at least, and no slash", zarr.ErrInvalidArgument, name)
+func (r *Repository) point(ctx context.Context, name, at string, change func(repo *format.Repository, snapshot int, again bool) (format.Update, error)) error {
+	if name == "" || strings.ContainsAny(name, "/\x00") || !utf8.ValidString(name) {
+		return fmt.Errorf("%w: %q is no name of a branch or tag: it is UTF-8, has a character at least, and no slash", zarr.ErrInvalidArgument, name)
 	}
 	now, err := r.state(ctx)
 	if err != nil {
@@ -95,13 +114,25 @@ func (r *Repository) point(ctx context.Context, name, at string, change func(*fo
 	if err != nil {
 		return err
 	}
-	return r.update(ctx, func(repo *format.Repository) (format.Update, error) {
+	return r.update(ctx, func(repo *format.Repository, again bool) (format.Update, error) {
 		i, ok := repo.FindSnapshot(id)
 		if !ok {
 			return format.Update{}, fmt.Errorf("%w: snapshot %v", ErrNoReference, id)
 		}
-		return change(repo, i)
+		return change(repo, i, again)
 	})
+}
+
+// Numbers of features that a repository may have disabled.
+const (
+	tagCreation = 4
+	tagDeletion = 5
+)
+
+// leads reports whether a reference leads to a snapshot.
+func leads(list []format.Reference, name string, snapshot int) bool {
+	i, ok := format.Find(list, name)
+	return ok && list[i].Snapshot == snapshot
 }
 
 // extended returns references and one more.

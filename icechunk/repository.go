@@ -38,6 +38,8 @@ type Repository struct {
 
 	places     *virtual.Places   // nil without a location
 	containers map[string]string // prefixes of locations, by name
+
+	placesErr, containersErr error // of virtual chunks
 }
 
 // ID identifies a snapshot. Its text has 20 characters.
@@ -59,6 +61,9 @@ type Commit struct {
 
 // ErrNoReference means that a repository has no branch, tag or snapshot of a name.
 var ErrNoReference error = &kindError{"the repository has no such reference", fs.ErrNotExist}
+
+// errNone means that a place has no repository.
+var errNone error = &kindError{"there is no repository of Icechunk", fs.ErrNotExist}
 
 // kindError is an error that is also another one, without its text.
 type kindError struct {
@@ -91,14 +96,13 @@ func Open(ctx context.Context, s store.Store, root store.Path, opt *Options) (*R
 		return nil, err
 	}
 	if is.Repository != nil {
+		// Without virtual chunks, nobody needs these.
 		if r.containers, err = containers(is.Config); err != nil {
-			return nil, r.fail(repositoryKey, err)
+			r.containersErr = r.fail(repositoryKey, err)
 		}
 	}
 	if opt != nil && opt.Location != "" {
-		if r.places, err = virtual.NewPlaces(ctx, opt.Location); err != nil {
-			return nil, err
-		}
+		r.places, r.placesErr = virtual.NewPlaces(ctx, opt.Location)
 	}
 	return r, nil
 }
@@ -107,7 +111,7 @@ func Open(ctx context.Context, s store.Store, root store.Path, opt *Options) (*R
 // chunks.
 func (r *Repository) Close() error {
 	err := store.Close(r.store)
-	if r.places != nil {
+	if r.places != nil && r.placesErr == nil {
 		err = errors.Join(err, r.places.Close())
 	}
 	return err
@@ -124,7 +128,7 @@ const repositoryKey = "repo"
 
 // state reads the references.
 func (r *Repository) state(ctx context.Context) (*state, error) {
-	body, err := r.read(ctx, repositoryKey, format.KindRepository, nil)
+	body, err := r.read(ctx, repositoryKey, format.KindRepository)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r.stateV1(ctx)
 	}
@@ -147,18 +151,19 @@ func (r *Repository) state(ctx context.Context) (*state, error) {
 	return &state{repo, named(repo.Branches), named(repo.Tags)}, nil
 }
 
-// read reads an object of the repository. info may be nil.
-func (r *Repository) read(ctx context.Context, name string, kind format.Kind, info *store.Info) ([]byte, error) {
+// read reads an object of the repository.
+func (r *Repository) read(ctx context.Context, name string, kind format.Kind) ([]byte, error) {
 	key, err := r.root.Key(name)
 	if err != nil {
 		return nil, err
 	}
-	data, is, err := r.store.Get(ctx, key, store.Request{Limit: r.limit}, nil)
-	if err != nil {
+	data, _, err := r.store.Get(ctx, key, store.Request{Limit: r.limit}, nil)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && kind != format.KindRepository:
+		// Something names it. A missing chunk would be read as the fill value.
+		return nil, r.fail(name, fmt.Errorf("%w: there is no such object", format.ErrDamaged))
+	case err != nil:
 		return nil, fmt.Errorf("%s: %w", key, err)
-	}
-	if info != nil {
-		*info = is
 	}
 	_, body, err := format.Open(data, kind, r.limit)
 	if err != nil {
@@ -406,6 +411,9 @@ func (r *Repository) stateV1(ctx context.Context) (*state, error) {
 			continue
 		}
 		id, err := r.refV1(ctx, dir.MustKey(e.Name+"/ref.json"))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // an empty folder of one that was deleted
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -417,7 +425,7 @@ func (r *Repository) stateV1(ctx context.Context) (*state, error) {
 		}
 	}
 	if is.branches == nil {
-		return nil, fmt.Errorf("%s is no repository of Icechunk: %w", r.root, fs.ErrNotExist)
+		return nil, errNone
 	}
 	sortReferences(is.branches)
 	sortReferences(is.tags)

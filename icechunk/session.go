@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/icechunk/internal/format"
@@ -42,6 +43,7 @@ type Session struct {
 	mu     sync.RWMutex
 	nodes  map[string]*staged                            // by path; of a node that is deleted, too
 	chunks map[format.NodeID]map[string]*format.ChunkRef // by name below the array; nil is deleted
+	early  map[store.Key]*format.ChunkRef                // chunks without the document of an array
 	aside  store.Store                                   // what no snapshot has
 	ended  bool
 }
@@ -86,11 +88,11 @@ func (r *Repository) Session(ctx context.Context, branch string) (*Session, erro
 	if err != nil {
 		return nil, err
 	}
-	inline, err := inlineLimit(is.Config)
 	return &Session{
-		repository: r, branch: branch, base: base, inline: inline, aside: memstore.New(),
+		repository: r, branch: branch, base: base, inline: inlineLimit(is.Config), aside: memstore.New(),
 		nodes: map[string]*staged{}, chunks: map[format.NodeID]map[string]*format.ChunkRef{},
-	}, err
+		early: map[store.Key]*format.ChunkRef{},
+	}, nil
 }
 
 // branchTip returns the snapshot of a branch. A tag is no target of writes.
@@ -109,22 +111,17 @@ func (r *Repository) branchTip(is *state, name string) (ID, error) {
 // inlineDefault is the default length of a chunk that is stored in its reference.
 const inlineDefault = 512
 
-func inlineLimit(config []byte) (int, error) {
-	if config == nil {
-		return inlineDefault, nil
-	}
-	v, err := format.ParseFlex(config)
-	if err != nil {
-		return 0, err
-	}
+// inlineLimit returns the length in a configuration. One that is not understood has none.
+func inlineLimit(config []byte) int {
+	v, _ := format.ParseFlex(config)
 	top, _ := v.(map[string]any)
 	switch n := top["inline_chunk_threshold_bytes"].(type) {
 	case uint64:
-		return int(min(n, 1<<16)), nil
+		return int(min(n, 1<<16))
 	case int64:
-		return int(min(max(n, 0), 1<<16)), nil
+		return int(min(max(n, 0), 1<<16))
 	}
-	return inlineDefault, nil
+	return inlineDefault
 }
 
 // Base returns the ID of the snapshot that the session began with.
@@ -156,6 +153,14 @@ func (s *Session) node(path string) *staged {
 		is.shape, _ = shapeOf(n.Document)
 	}
 	return is
+}
+
+// rank returns the number of axes of an array, -1 for a group.
+func (n *staged) rank() int {
+	if n.shape == nil {
+		return -1
+	}
+	return len(n.array.Shape)
 }
 
 // shapeOf parses a document. It returns nil for a group.
@@ -223,23 +228,25 @@ func (s *Session) place(key store.Key) place {
 	return at
 }
 
-// reference returns the reference of a chunk. The caller holds the lock.
-func (s *Session) reference(ctx context.Context, at place) (ref format.ChunkRef, err error) {
-	if ref, is := s.chunks[at.node.id][at.rest]; is {
-		if ref == nil {
-			return format.ChunkRef{}, fs.ErrNotExist
+// finder returns how to find the reference of a chunk. The caller holds the lock, and may
+// call the result without it.
+func (s *Session) finder(key store.Key, at place) func(context.Context) (format.ChunkRef, error) {
+	ref, known := s.early[key]
+	if at.chunk {
+		ref, known = s.chunks[at.node.id][at.rest]
+	}
+	if ref != nil {
+		found := *ref
+		return func(context.Context) (format.ChunkRef, error) { return found, nil }
+	}
+	if !known {
+		if n, keys := s.baseOf(at.path, at.node.id); n != nil {
+			if index, ok := indexOf(keys, at.rest, len(n.Shape)); ok {
+				return func(ctx context.Context) (format.ChunkRef, error) { return s.base.reference(ctx, n, index) }
+			}
 		}
-		return *ref, nil
 	}
-	n, keys := s.baseOf(at.path, at.node.id)
-	if n == nil {
-		return ref, fs.ErrNotExist
-	}
-	index, ok := indexOf(keys, at.rest, len(n.Shape))
-	if !ok {
-		return ref, fs.ErrNotExist
-	}
-	return s.base.reference(ctx, n, index)
+	return func(context.Context) (format.ChunkRef, error) { return format.ChunkRef{}, fs.ErrNotExist }
 }
 
 // baseOf returns the array of the base that a node was, and how keys of its chunks are
@@ -265,20 +272,22 @@ func (s *Session) Get(ctx context.Context, key store.Key, q store.Request, dst [
 	case at.node != nil && at.rest == documentName:
 		s.mu.RUnlock()
 		return take(at.node.document, documentInfo(at.node.document, at.node.time), q, dst)
-	case !at.chunk:
+	case !at.chunk && s.early[key] == nil:
 		s.mu.RUnlock()
 		return s.aside.Get(ctx, key, q, dst)
 	}
-	ref, err := s.reference(ctx, at)
+	find := s.finder(key, at)
 	s.mu.RUnlock()
-	if err == nil {
-		data, info, err := s.base.chunk(ctx, ref, q, dst)
-		if err == nil {
-			return data, info, nil
-		}
+	// Manifests are read without the lock.
+	ref, err := find(ctx)
+	if err != nil {
 		return nil, store.Info{}, fmt.Errorf("%s: %w", key, err)
 	}
-	return nil, store.Info{}, fmt.Errorf("%s: %w", key, err)
+	data, info, err := s.base.chunk(ctx, ref, q, dst)
+	if err != nil {
+		return nil, store.Info{}, fmt.Errorf("%s: %w", key, err)
+	}
+	return data, info, nil
 }
 
 // Stat implements [store.Stater].
@@ -293,10 +302,10 @@ func (s *Session) stat(ctx context.Context, key store.Key) (store.Info, error) {
 	switch {
 	case at.node != nil && at.rest == documentName:
 		return documentInfo(at.node.document, at.node.time), nil
-	case !at.chunk:
+	case !at.chunk && s.early[key] == nil:
 		return store.Stat(ctx, s.aside, key)
 	}
-	ref, err := s.reference(ctx, at)
+	ref, err := s.finder(key, at)(ctx)
 	if err != nil {
 		return store.Info{}, fmt.Errorf("%s: %w", key, err)
 	}
@@ -315,10 +324,11 @@ func (s *Session) Can(op store.Op) bool {
 // Write implements [store.Writer].
 func (s *Session) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
 	var stored *format.ChunkRef
-	if c.Op == store.OpPut || c.Op == store.OpPutIf {
+	isPut := c.Op == store.OpPut || c.Op == store.OpPutIf
+	if isPut && c.Key.Base() != documentName && !isOwn(c.Key) {
 		// The bytes are stored before the lock is taken.
 		var err error
-		if stored, err = s.storeChunk(ctx, c, d); err != nil {
+		if stored, err = s.storeChunk(ctx, c.Value); err != nil {
 			return store.Written{}, err
 		}
 	}
@@ -338,16 +348,42 @@ func (s *Session) Write(ctx context.Context, c store.Change, d store.Durability)
 		return s.clone(ctx, c, at, d)
 	case c.Key.Base() == documentName:
 		return s.writeDocument(c)
+	case isOwn(c.Key):
+		return store.Write(ctx, s.aside, c, d)
+	case isPut && !at.chunk && !isChunkName(c.Key.Base()):
+		return store.Written{}, fmt.Errorf("%s: %w: a repository has documents of format 3 and chunks of their arrays, and nothing else", c.Key, store.ErrUnsupported)
 	case at.chunk:
 		s.set(at, stored)
-		if stored == nil {
-			return store.Written{}, nil
-		}
-		return store.Written{Version: infoOf(*stored).Version}, nil
-	case !isOwn(c.Key):
-		return store.Written{}, fmt.Errorf("%s: %w: a repository has documents of format 3 and chunks of their arrays, and nothing else", c.Key, store.ErrUnsupported)
+	case isPut:
+		// Copies store chunks before the document of their array.
+		s.early[c.Key] = stored
+	default:
+		delete(s.early, c.Key)
 	}
-	return store.Write(ctx, s.aside, c, d)
+	if stored == nil {
+		return store.Written{}, nil
+	}
+	return store.Written{Version: infoOf(*stored).Version}, nil
+}
+
+// isChunkName reports whether the last part of a key may be one of a chunk.
+func isChunkName(name string) bool {
+	return name == "c" || strings.Trim(strings.TrimPrefix(name, "c."), "0123456789.") == ""
+}
+
+// adopt gives a new array the chunks that were stored before its document. The caller
+// holds the lock.
+func (s *Session) adopt(path string, n *staged) {
+	if n.shape == nil {
+		return
+	}
+	prefix := strings.TrimPrefix(path+"/", "/")
+	for key, ref := range s.early {
+		if rest, below := strings.CutPrefix(key.String(), prefix); below && n.isChunk(rest) {
+			s.set(place{path: path, node: n, rest: rest}, ref)
+			delete(s.early, key)
+		}
+	}
 }
 
 // isOwn reports whether a key is of what Varve keeps beside nodes.
@@ -360,23 +396,17 @@ func isOwn(key store.Key) bool {
 	return false
 }
 
-// storeChunk stores the bytes of a chunk. It returns nil for what is no chunk.
-func (s *Session) storeChunk(ctx context.Context, c store.Change, d store.Durability) (*format.ChunkRef, error) {
-	s.mu.RLock()
-	at := s.place(c.Key)
-	s.mu.RUnlock()
-	if !at.chunk {
-		return nil, nil
-	}
-	if len(c.Value) <= s.inline || len(c.Value) == 0 {
-		return &format.ChunkRef{Payload: format.Inline, Data: append([]byte{}, c.Value...)}, nil
+// storeChunk stores the bytes of a chunk. They are synced: the publication is, and must
+// not name what a power cut may take.
+func (s *Session) storeChunk(ctx context.Context, value []byte) (*format.ChunkRef, error) {
+	if len(value) <= s.inline || len(value) == 0 {
+		return &format.ChunkRef{Payload: format.Inline, Data: append([]byte{}, value...)}, nil
 	}
 	id := newID()
-	_, err := store.Write(ctx, s.repository.store, store.Put(s.repository.root.MustKey("chunks/"+id.String()), c.Value), d)
-	if err != nil {
+	if err := s.repository.put(ctx, "chunks/"+id.String(), value); err != nil {
 		return nil, err
 	}
-	return &format.ChunkRef{Payload: format.Native, ID: id, Length: uint64(len(c.Value))}, nil
+	return &format.ChunkRef{Payload: format.Native, ID: id, Length: uint64(len(value))}, nil
 }
 
 // newID returns an ID that nothing has.
@@ -420,7 +450,7 @@ func (s *Session) clone(ctx context.Context, c store.Change, to place, d store.D
 		}
 		return store.Written{}, fmt.Errorf("%s: %w: only chunks are cloned", c.Key, store.ErrUnsupported)
 	}
-	ref, err := s.reference(ctx, from)
+	ref, err := s.finder(c.Source, from)(ctx)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !c.SourceVersion.IsZero():
 		return store.Written{}, fmt.Errorf("%s: %w", c.Source, store.ErrConflict)
@@ -451,10 +481,12 @@ func (s *Session) writeDocument(c store.Change) (store.Written, error) {
 		return store.Written{}, fmt.Errorf("%s: %w", c.Key, err)
 	}
 	n := &staged{id: newNodeID(), document: bytes.Clone(c.Value), time: time.Now(), shape: is}
-	if old != nil && (old.shape == nil) == (is == nil) {
+	// Chunks of another rank are not those of this array.
+	if old != nil && old.rank() == n.rank() {
 		n.id = old.id
 	}
 	s.nodes[path] = n
+	s.adopt(path, n)
 	return store.Written{Version: documentInfo(n.document, n.time).Version}, nil
 }
 
@@ -469,11 +501,39 @@ func (s *Session) List(ctx context.Context, dir store.Path, how store.Listing) i
 			}
 		}
 		for e, err := range store.List(ctx, s.aside, dir, how) {
-			if !seen[e.Name] && !yield(e, err) {
+			seen[e.Name] = true
+			if !yield(e, err) {
+				return
+			}
+		}
+		for _, e := range s.earlyIn(dir, how) {
+			if !seen[e.Name] && !yield(e, nil) {
 				return
 			}
 		}
 	}
+}
+
+// earlyIn returns entries for chunks whose arrays have no documents yet.
+func (s *Session) earlyIn(dir store.Path, how store.Listing) (list []store.Entry) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	dirs := map[string]bool{}
+	for key, ref := range s.early {
+		if !dir.Contains(key) {
+			continue
+		}
+		name := dir.Rel(key)
+		first, _, isBelow := strings.Cut(name, "/")
+		switch {
+		case how&store.Deep != 0 || !isBelow:
+			list = append(list, entryOf(name, *ref))
+		case !dirs[first]:
+			dirs[first] = true
+			list = append(list, store.Entry{Name: first, Dir: true})
+		}
+	}
+	return list
 }
 
 // listing returns what the session has to list now, without what is kept aside.
@@ -549,7 +609,7 @@ type Virtual struct {
 // need permission for its location ([virtual.WithAllowed]); a reader with the reference
 // needs a container of the repository for it, too.
 func (s *Session) SetVirtual(key store.Key, v Virtual) error {
-	if !strings.Contains(v.Location, "://") || v.Offset < 0 || v.Length <= 0 || v.Offset > math.MaxInt64-v.Length {
+	if !strings.Contains(v.Location, "://") || !utf8.ValidString(v.Location) || !utf8.ValidString(v.ETag) || v.Offset < 0 || v.Length <= 0 || v.Offset > math.MaxInt64-v.Length {
 		return fmt.Errorf("%s: %w: a virtual chunk needs a URL and a range of bytes", key, zarr.ErrInvalidArgument)
 	}
 	s.mu.Lock()

@@ -384,7 +384,8 @@ func TestBackups(t *testing.T) {
 // lossy is a store that loses the answer of the next conditional writes.
 type lossy struct {
 	store.Store
-	lost int
+	lost  int
+	after func() // is called when an answer is lost
 }
 
 func (l *lossy) Can(op store.Op) bool { return store.Can(l.Store, op) }
@@ -393,6 +394,9 @@ func (l *lossy) Write(ctx context.Context, c store.Change, d store.Durability) (
 	is, err := store.Write(ctx, l.Store, c, d)
 	if c.Op == store.OpPutIf && l.lost > 0 && err == nil {
 		l.lost--
+		if l.after != nil {
+			l.after()
+		}
 		return store.Written{}, errors.New("the answer is lost")
 	}
 	return is, err
@@ -420,5 +424,179 @@ func TestLostAnswer(t *testing.T) {
 	}
 	if n != 2 || l.lost != 0 {
 		t.Errorf("%d commits, want 2", n)
+	}
+}
+
+// TestMissingObjects reads chunks whose manifest or object is gone. They must not look
+// like chunks that are not stored, which have the fill value.
+func TestMissingObjects(t *testing.T) {
+	for _, folder := range []string{"manifests", "chunks"} {
+		r, below := created(t)
+		s := session(t, r)
+		spec := months
+		spec.Shape, spec.Chunks = []int64{4000}, grid.Chunks(2000)
+		a, err := zarr.At(s, "a").CreateArray(t.Context(), spec, nil)
+		if err == nil {
+			err = zarr.Write(t.Context(), a, nil, numbers(0, 4000))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		commit(t, s, "an array")
+		dir, err := store.ParsePath(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for e, err := range store.List(t.Context(), below, dir, store.Flat) {
+			if err == nil {
+				_, err = store.Write(t.Context(), below, store.Delete(dir.MustKey(e.Name)), store.Flush)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r, err = icechunk.Open(t.Context(), below, store.Path{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		is, err := r.Snapshot(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, from := range map[string]store.Store{"snapshot": is, "session": session(t, r)} {
+			_, _, err := from.Get(t.Context(), store.MustKey("a/c/0"), store.Request{}, nil)
+			if !errors.Is(err, zarr.ErrCorrupt) || errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s without %s: %v", name, folder, err)
+			}
+		}
+	}
+}
+
+// TestUnreadable commits nothing that could not be read again.
+func TestUnreadable(t *testing.T) {
+	r, _ := created(t)
+	s := session(t, r)
+	long := map[string]any{"text": strings.Repeat("a", 4<<20)}
+	if _, err := zarr.At(s, "g").CreateGroup(t.Context(), long, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Commit(t.Context(), "caf\xe9"); !errors.Is(err, zarr.ErrInvalidArgument) {
+		t.Error(err)
+	}
+	commit(t, s, "4 MiB that compress well")
+	session(t, r)
+	if err := r.CreateTag(t.Context(), "caf\xe9", ""); !errors.Is(err, zarr.ErrInvalidArgument) {
+		t.Error(err)
+	}
+	s = session(t, r)
+	spec := months
+	spec.Shape, spec.Chunks = []int64{1 << 32}, grid.Chunks(1)
+	if _, err := zarr.At(s, "long").CreateArray(t.Context(), spec, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Commit(t.Context(), "2^32 chunks"); !errors.Is(err, zarr.ErrUnsupported) {
+		t.Error(err)
+	}
+}
+
+// TestLostBeforeOthers loses the answer to a publication, and somebody else commits
+// before the next look. The commit is published once, and says so.
+func TestLostBeforeOthers(t *testing.T) {
+	r, s := created(t)
+	l := &lossy{Store: s, lost: 1, after: func() {
+		other := session(t, r)
+		if _, err := zarr.At(other, "other").CreateGroup(t.Context(), nil, nil); err != nil {
+			t.Error(err)
+		}
+		commit(t, other, "another one")
+	}}
+	mine, err := icechunk.Open(t.Context(), l, store.Path{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := session(t, mine)
+	if _, err := zarr.At(c, "g").CreateGroup(t.Context(), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	commit(t, c, "mine")
+	var messages []string
+	for c, err := range r.Log(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		messages = append(messages, c.Message)
+	}
+	if want := []string{"another one", "mine", "Repository initialized"}; !slices.Equal(messages, want) {
+		t.Errorf("%q", messages)
+	}
+	l.lost, l.after = 1, nil
+	if err := mine.CreateTag(t.Context(), "v1", ""); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCreateBeside makes a repository where something is.
+func TestCreateBeside(t *testing.T) {
+	_, s := created(t)
+	if _, err := icechunk.Create(t.Context(), s, store.Path{}, nil); !errors.Is(err, icechunk.ErrExists) {
+		t.Error(err)
+	}
+	put(t, s, store.MustKey("repo"), []byte("damaged"))
+	if _, err := icechunk.Create(t.Context(), s, store.Path{}, nil); !errors.Is(err, zarr.ErrCorrupt) {
+		t.Error(err)
+	}
+	other := memstore.New()
+	put(t, other, store.MustKey("zarr.json"), []byte("{}"))
+	if _, err := icechunk.Create(t.Context(), other, store.Path{}, nil); !errors.Is(err, icechunk.ErrExists) {
+		t.Error(err)
+	}
+}
+
+// TestOtherDocuments puts a document of another rank in the place of an array, and one
+// with other keys of chunks.
+func TestOtherDocuments(t *testing.T) {
+	r, _ := created(t)
+	s := session(t, r)
+	document := func(shape, chunks, keys string) []byte {
+		return fmt.Appendf(nil, `{"zarr_format": 3, "node_type": "array", "shape": %s, "data_type": "int8", "fill_value": 0,
+			"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": %s}}, "chunk_key_encoding": %s, "codecs": [{"name": "bytes"}]}`, shape, chunks, keys)
+	}
+	key, usual := store.MustKey("a/zarr.json"), `{"name": "default"}`
+	put(t, s, key, document("[4]", "[2]", usual))
+	put(t, s, store.MustKey("a/c/1"), []byte{1, 2})
+	put(t, s, key, document("[2, 2]", "[2, 2]", usual))
+	put(t, s, store.MustKey("b/c/0"), []byte{7, 8}) // before its document
+	put(t, s, store.MustKey("b/zarr.json"), document("[2]", "[2]", usual))
+	commit(t, s, "two arrays")
+	is, err := r.Snapshot(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, _, err := is.Get(t.Context(), store.MustKey("b/c/0"), store.Request{}, nil); err != nil || !bytes.Equal(data, []byte{7, 8}) {
+		t.Error(data, err)
+	}
+	if data, _, err := is.Get(t.Context(), store.MustKey("a/c/1"), store.Request{}, nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(data, err)
+	}
+	s = session(t, r)
+	put(t, s, store.MustKey("b/zarr.json"), document("[2, 2]", "[1, 1]", usual))
+	commit(t, s, "another rank")
+	if is, err = r.Snapshot(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range store.List(t.Context(), is, store.Path{}, store.Deep) {
+		if err != nil || strings.Contains(e.Name, "/c/") {
+			t.Error(e.Name, err)
+		}
+	}
+	s = session(t, r)
+	put(t, s, store.MustKey("none/c/0"), []byte{1})
+	if _, err := s.Commit(t.Context(), "a chunk of nothing"); !errors.Is(err, zarr.ErrInvalidArgument) {
+		t.Error(err)
+	}
+	if _, err := store.Write(t.Context(), s, store.Put(store.MustKey("a/.zattrs"), []byte("{}")), store.Flush); !errors.Is(err, store.ErrUnsupported) {
+		t.Error(err)
+	}
+	if _, err := store.Write(t.Context(), s, store.Delete(store.MustKey("a/.zattrs")), store.Flush); err != nil {
+		t.Error(err)
 	}
 }

@@ -13,9 +13,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"varve.dev/zarr/icechunk/internal/format"
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 )
 
@@ -25,6 +27,7 @@ import (
 type Snapshot struct {
 	repository *Repository
 	content    *format.Snapshot
+	keys       sync.Map // how keys of chunks are made, by *format.Node
 }
 
 // documentName is the name of the document of a node.
@@ -32,7 +35,7 @@ const documentName = "zarr.json"
 
 // parsed reads a snapshot.
 func (r *Repository) parsed(ctx context.Context, id ID) (*format.Snapshot, error) {
-	body, err := r.read(ctx, snapshotName(id), format.KindSnapshot, nil)
+	body, err := r.read(ctx, snapshotName(id), format.KindSnapshot)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +55,7 @@ func (r *Repository) open(ctx context.Context, id ID) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Snapshot{r, is}, nil
+	return &Snapshot{repository: r, content: is}, nil
 }
 
 // ID returns the ID of the snapshot.
@@ -79,7 +82,7 @@ func (s *Snapshot) Get(ctx context.Context, key store.Key, q store.Request, dst 
 	if at.node != nil && at.rest == documentName {
 		return take(at.node.Document, s.document(at.node), q, dst)
 	}
-	index, ok := chunkIndex(at)
+	index, ok := s.chunkIndex(at)
 	if !ok {
 		return nil, store.Info{}, missing(key)
 	}
@@ -100,7 +103,7 @@ func (s *Snapshot) Stat(ctx context.Context, key store.Key) (store.Info, error) 
 	if at.node != nil && at.rest == documentName {
 		return s.document(at.node), nil
 	}
-	index, ok := chunkIndex(at)
+	index, ok := s.chunkIndex(at)
 	if !ok {
 		return store.Info{}, missing(key)
 	}
@@ -137,25 +140,25 @@ func take(value []byte, info store.Info, q store.Request, dst []byte) ([]byte, s
 }
 
 // chunkIndex returns the index of the chunk that a key means.
-func chunkIndex(at part) (index []uint32, ok bool) {
+func (s *Snapshot) chunkIndex(at part) (index []uint32, ok bool) {
 	if at.node == nil || !at.node.IsArray {
 		return nil, false
 	}
-	rest, isChunk := strings.CutPrefix(at.rest, "c")
-	if !isChunk || strings.Count(rest, "/") != len(at.node.Shape) {
-		return nil, false
+	return indexOf(s.keysOf(at.node), at.rest, len(at.node.Shape))
+}
+
+// keysOf returns how the document of an array gives its chunks keys.
+func (s *Snapshot) keysOf(n *format.Node) metadata.KeyEncoding {
+	if keys, ok := s.keys.Load(n); ok {
+		return keys.(metadata.KeyEncoding)
 	}
-	for text := range strings.SplitSeq(strings.TrimPrefix(rest, "/"), "/") {
-		if rest == "" {
-			break
-		}
-		n, err := strconv.ParseUint(text, 10, 32)
-		if err != nil || strconv.FormatUint(n, 10) != text {
-			return nil, false
-		}
-		index = append(index, uint32(n))
+	keys := metadata.DefaultSlash
+	// A document that cannot be parsed is refused when the array is opened.
+	if is, err := shapeOf(n.Document); err == nil && is != nil {
+		keys = is.keys
 	}
-	return index, len(index) == len(at.node.Shape)
+	s.keys.Store(n, keys)
+	return keys
 }
 
 // reference returns the reference of a chunk. If there is none, the error wraps
@@ -235,7 +238,7 @@ func (s *Snapshot) listing() *listing {
 			for ref, err := range s.references(ctx, n) {
 				e := store.Entry{}
 				if err == nil {
-					e = entryOf(chunkName(ref.Index), ref)
+					e = entryOf(nameOf(s.keysOf(n), ref.Index), ref)
 				}
 				if !yield(e, err) {
 					return

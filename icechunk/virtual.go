@@ -51,6 +51,9 @@ func (r *Repository) virtualLocation(location string) (string, error) {
 	if !relative {
 		return location, nil
 	}
+	if r.containersErr != nil {
+		return "", r.containersErr
+	}
 	name, rest, _ := strings.Cut(rest, "/")
 	prefix, ok := r.containers[name]
 	if !ok {
@@ -70,6 +73,9 @@ const slack = 2 * time.Second
 // virtualChunk reads the bytes of a chunk in an object beside the repository, of which a
 // request wants n from off on.
 func (r *Repository) virtualChunk(ctx context.Context, ref format.ChunkRef, off, n int64, dst []byte) ([]byte, error) {
+	if r.placesErr != nil {
+		return nil, r.placesErr
+	}
 	if r.places == nil {
 		return nil, errNoPlaces
 	}
@@ -100,12 +106,23 @@ func (r *Repository) virtualChunk(ctx context.Context, ref format.ChunkRef, off,
 // changed reports whether an object is another one than a reference names, as far as that
 // is known.
 func changed(ref format.ChunkRef, info store.Info) bool {
-	if ref.ETag != "" && !info.Version.IsZero() {
-		return strings.Trim(ref.ETag, `"`) != strings.Trim(info.Version.String(), `"`)
+	if etag, ok := etagOf(info.Version); ref.ETag != "" && ok {
+		return strings.Trim(ref.ETag, `"`) != etag
 	}
 	modified := info.Modified
 	if !info.FileTime.IsZero() {
 		modified = info.FileTime
 	}
 	return ref.Modified > 0 && !modified.IsZero() && modified.After(time.Unix(int64(ref.Modified), 0).Add(slack))
+}
+
+// etagOf returns the ETag that a version has. That of a bucket with versions has an ID
+// after it. Some stores have no ETags: then ok is false.
+func etagOf(v store.Version) (etag string, ok bool) {
+	rest, ok := strings.CutPrefix(strings.TrimPrefix(v.String(), "W/"), `"`)
+	if !ok {
+		return "", false
+	}
+	etag, _, ok = strings.Cut(rest, `"`)
+	return etag, ok
 }

@@ -48,7 +48,7 @@ func ParseFlex(data []byte) (any, error) {
 	if len(data) < 3 {
 		return nil, fmt.Errorf("%w: a FlexBuffer is too short (length: %d)", ErrDamaged, len(data))
 	}
-	f := &flex{data, len(data) + 1}
+	f := &flex{data, 4*len(data) + 1} // keys may be shared
 	width := int(data[len(data)-1])
 	if !isWidth(width) || width > len(data)-2 {
 		return nil, errFlex
@@ -161,6 +161,9 @@ func (f *flex) key(at int) (string, error) {
 	end := bytes.IndexByte(f.data[at:], 0)
 	if end < 0 || !utf8.Valid(f.data[at:at+end]) {
 		return "", errFlex
+	}
+	if f.left -= end; f.left < 0 {
+		return "", fmt.Errorf("%w: a FlexBuffer has more values than bytes", ErrDamaged)
 	}
 	return string(f.data[at : at+end]), nil
 }

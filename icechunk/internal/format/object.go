@@ -90,10 +90,6 @@ type Envelope struct {
 	Version int    // of the specification
 }
 
-// mostRatio bounds how much longer a decoded body may be than the stored one. References
-// of one array differ in their last bytes only, so the ratio of real manifests is high.
-const mostRatio = 1024
-
 // Open returns the body of an object. limit bounds the decoded body, in bytes.
 func Open(data []byte, want Kind, limit int64) (e Envelope, body []byte, err error) {
 	if len(data) < envelopeLength || string(data[:len(magic)]) != magic {
@@ -111,7 +107,7 @@ func Open(data []byte, want Kind, limit int64) (e Envelope, body []byte, err err
 	case 0:
 		return e, body, nil
 	case 1:
-		body, err = decompress(body, min(limit, int64(len(body))*mostRatio+1<<20))
+		body, err = decompress(body, limit)
 		return e, body, err
 	default:
 		return e, nil, fmt.Errorf("%w: compression %d", ErrVersion, c)

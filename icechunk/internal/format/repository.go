@@ -129,6 +129,9 @@ func ParseRepository(body []byte) (*Repository, error) {
 		return nil, err
 	}
 	r := &Repository{Version: int(t.number(0, 1, 0)), Before: t.text(8), Config: t.bytes(9)}
+	if r.Version > version {
+		return nil, fmt.Errorf("%w: %d", ErrVersion, r.Version)
+	}
 	for slot, what := range []string{1: "tags", 2: "branches", 3: "deleted tags", 4: "snapshots", 5: "status", 7: "updates"} {
 		if what != "" {
 			t.need(t.contains(slot), what)
