@@ -515,7 +515,12 @@ func TestValuesFail(t *testing.T) {
 	defer server.Close()
 	for _, format := range []string{"raw", "json"} {
 		after.Store(8)
-		is, err := http.Get(server.URL + "/@values/n?format=" + format)
+		ask, err := http.NewRequestWithContext(t.Context(), "GET", server.URL+"/@values/n?format="+format, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask.Header.Set("Accept-Encoding", "identity") // what is compressed has an end of its own
+		is, err := http.DefaultClient.Do(ask)
 		if err != nil {
 			t.Fatal(err)
 		}

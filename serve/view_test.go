@@ -82,6 +82,9 @@ func TestViewRequests(t *testing.T) {
 		t.Fatal(whole.StatusCode, len(value), tag)
 	}
 	for _, method := range []string{"GET", "HEAD"} {
+		if is := request(t, h, method, path, "If-None-Match", "x"+tag); is.StatusCode != 200 {
+			t.Errorf("%s: status %d for what is no list of tags", method, is.StatusCode)
+		}
 		kept := request(t, h, method, path, "If-None-Match", `"x", `+tag)
 		if kept.StatusCode != 304 || kept.Header.Get("ETag") != tag {
 			t.Errorf("%s of a version that is kept: status %d", method, kept.StatusCode)

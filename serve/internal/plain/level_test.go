@@ -376,8 +376,8 @@ func TestLevelDecodes(t *testing.T) {
 // TestLevelOfLargeChunk coarsens an array whose chunk is too large to be kept.
 func TestLevelOfLargeChunk(t *testing.T) {
 	s := memstore.New()
-	a := fixture.Must(zarr.At(s, "").CreateArray(t.Context(), zarr.Spec{Shape: []int64{1000, 1001}, Type: dtype.Uint16, Chunks: grid.Chunks(1000, 1001), DimensionNames: []string{"y", "x"}}, nil))
-	data := make([]uint16, 1000*1001)
+	a := fixture.Must(zarr.At(s, "").CreateArray(t.Context(), zarr.Spec{Shape: []int64{1000, 2001}, Type: dtype.Uint16, Chunks: grid.Chunks(1000, 2001), DimensionNames: []string{"y", "x"}}, nil))
+	data := make([]uint16, 1000*2001)
 	floats := make([]float64, len(data))
 	for i := range data {
 		data[i] = uint16(i % 999 * 9)
