@@ -61,13 +61,20 @@ func Begin(cmd *cobra.Command, args []string) (shown []string, end func(), err e
 	awaitLocks(cmd)
 	Watch(cmd)
 	withRemarks(cmd)
-	staged := new(icechunk.Staging)
+	staged := &icechunk.Staging{Rehearsal: isDry(cmd)}
 	cmd.SetContext(context.WithValue(icechunk.WithStaging(cmd.Context(), staged), stagingKey{}, staged))
 	err = openCache(cmd)
 	return args, func() {
 		closeCache(cmd.Context())
 		_ = staged.Close() // what is worth anything is committed
 	}, err
+}
+
+// isDry reports whether a command has the flag of a dry run. [IsDryRun] is true only for
+// those that have a ledger, and only while they run.
+func isDry(cmd *cobra.Command) bool {
+	on, err := cmd.Flags().GetBool("dry-run")
+	return err == nil && on
 }
 
 // messageFlag is the flag that has the message of commits.
