@@ -77,6 +77,18 @@ func isDry(cmd *cobra.Command) bool {
 	return err == nil && on
 }
 
+// Try calls do, which opens locations for reading and changes them in a ledger, as a dry
+// run does. A repository of Icechunk takes such changes in a session that is not
+// committed.
+func Try(cmd *cobra.Command, do func() error) error {
+	trial, ctx := &icechunk.Staging{Rehearsal: true}, cmd.Context()
+	cmd.SetContext(icechunk.WithStaging(ctx, trial))
+	defer cmd.SetContext(ctx)
+	err := do()
+	_ = trial.Close() // it was only read
+	return err
+}
+
 // messageFlag is the flag that has the message of commits.
 const messageFlag = "message"
 
