@@ -280,7 +280,7 @@ func (f *copyFlags) copyOf(ctx context.Context, from, to string) (*zarr.Array, e
 
 // mayMove returns an error if a source must not be removed after it is copied.
 func mayMove(cmd *cobra.Command, from, to string) error {
-	if node.IsRepository(to) && !node.SameBranch(from, to) {
+	if node.IsRepository(to) {
 		return failure.On(cmd.Name(), to, failure.BadArgument(
 			"the copy in a repository is there only after the commit, and --move would remove SRC before: copy first, then remove SRC with varve rm"))
 	}
