@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"slices"
 	"strings"
 
 	"varve.dev/zarr/store"
@@ -36,19 +38,77 @@ func openLocation(ctx context.Context, location string, access store.Access) (st
 		s, err := stagedAt(ctx, repository, at)
 		return s, path, err
 	}
-	below, root, err := store.OpenPlain(ctx, repository, store.ReadOnly)
-	if err != nil {
-		return nil, store.Path{}, err
+	staged := stagingOf(ctx)
+	if o, err := staged.seen(ctx, repository, at); o != nil || err != nil {
+		return o, path, err
 	}
-	r, err := Open(ctx, below, root, &Options{Location: repository})
+	r, err := openRepository(ctx, repository, store.ReadOnly)
 	if err != nil {
-		return nil, store.Path{}, errors.Join(err, store.Close(below))
+		return nil, store.Path{}, advised(ctx, location, repository, err)
 	}
 	s, err := r.Snapshot(ctx, at)
 	if err != nil {
 		return nil, store.Path{}, errors.Join(err, r.Close())
 	}
+	if staged != nil && staged.Rehearsal && r.isBranch(ctx, branchOf(at)) {
+		// What would be written is read here. A repository that cannot be written to is
+		// only read.
+		if o, err := stagedAt(ctx, repository, at); err == nil {
+			return o, path, s.Close()
+		}
+	}
 	return s, path, nil
+}
+
+// isBranch reports whether there is a branch of a name.
+func (r *Repository) isBranch(ctx context.Context, name string) bool {
+	list, err := r.Branches(ctx)
+	return err == nil && slices.ContainsFunc(list, func(b Reference) bool { return b.Name == name })
+}
+
+// openRepository opens the repository at a location.
+func openRepository(ctx context.Context, location string, access store.Access) (*Repository, error) {
+	below, root, err := store.OpenPlain(ctx, location, access)
+	if err != nil {
+		return nil, err
+	}
+	r, err := Open(ctx, below, root, &Options{Location: location})
+	if err != nil {
+		return nil, errors.Join(err, store.Close(below))
+	}
+	return r, nil
+}
+
+// mostAbove bounds the folders above a location that are looked at for a repository.
+const mostAbove = 4
+
+// advised adds to the error for a location without @, where there is no repository, how
+// to write that of a node in the repository above it.
+func advised(ctx context.Context, location, repository string, err error) error {
+	written, _, _ := strings.Cut(location, "?")
+	if !errors.Is(err, fs.ErrNotExist) || strings.Contains(written, "@") {
+		return err
+	}
+	text, query, hasQuery := strings.Cut(repository, "?")
+	start := strings.Index(text, "://") + len("://")
+	text = strings.TrimRight(text, "/")
+	for range mostAbove {
+		i := strings.LastIndexByte(text, '/')
+		if i <= start { // what is left is the host, or the root of this machine
+			return err
+		}
+		text = text[:i]
+		above := text
+		if hasQuery {
+			above += "?" + query
+		}
+		if r, failed := openRepository(ctx, above, store.ReadOnly); failed == nil {
+			_ = r.Close() // it was only read
+			name := text[strings.LastIndexByte(text, '/')+1:]
+			return fmt.Errorf("%w: %s is a repository: write @main before the path of a node, as in %s@main%s", err, name, name, written[len(prefix)+len(text):])
+		}
+	}
+	return err
 }
 
 // ParseLocation divides a location into that of a repository, what follows @, and the

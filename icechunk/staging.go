@@ -3,9 +3,14 @@
 package icechunk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -14,17 +19,26 @@ import (
 )
 
 // Staging has the sessions that begin when locations are opened for writing. All nodes of
-// one branch are in one session. Its zero value is empty, and it is safe for concurrent
-// use.
+// one branch are in one session, and what is read of that branch afterwards is read in
+// the session. Its zero value is empty, and it is safe for concurrent use.
 type Staging struct {
-	mu       sync.Mutex
+	// Rehearsal makes a location of a branch that is opened for reading a session, too, so
+	// that a dry run can be made of its changes. Nothing is stored or committed. It is set
+	// before the first location is opened.
+	Rehearsal bool
+
+	mu       sync.Mutex // of the lists; it is never held during a request
 	sessions []*opened
+	ended    []*opened // committed, and to be closed
 }
 
-// opened is a session that was begun for a location.
+// opened is a session that was begun for a location, or that begins.
 type opened struct {
 	*Session
 	repository, branch string
+	shown              string        // the repository as it was written first
+	begun              chan struct{} // closed when Session or err is there
+	err                error
 }
 
 // Close implements [io.Closer]. The session ends with the staging, and not with one of
@@ -39,41 +53,158 @@ func WithStaging(ctx context.Context, s *Staging) context.Context {
 	return context.WithValue(ctx, stagingKey{}, s)
 }
 
-// stagedAt returns the session of a branch.
+// stagingOf returns the staging of a context, or nil.
+func stagingOf(ctx context.Context) *Staging {
+	s, _ := ctx.Value(stagingKey{}).(*Staging)
+	return s
+}
+
+// branchOf returns the branch that a text after @ may mean. It is "" for what never
+// changes.
+func branchOf(at string) string {
+	if strings.HasPrefix(at, tagPrefix) || strings.HasPrefix(at, snapshotPrefix) || strings.HasPrefix(at, timePrefix) {
+		return ""
+	}
+	return cmp.Or(strings.TrimPrefix(at, branchPrefix), mainBranch)
+}
+
+// normal returns one spelling for locations of a repository that differ only in how they
+// are written.
+func normal(repository string) string {
+	text, query, hasQuery := strings.Cut(repository, "?")
+	scheme, rest, _ := strings.Cut(text, "://")
+	host, name, _ := strings.Cut(rest, "/")
+	name = path.Clean("/" + name)
+	switch scheme {
+	case "file":
+		if plain, err := url.PathUnescape(name); err == nil {
+			name = path.Clean(plain)
+		}
+		if real, err := filepath.EvalSymlinks(filepath.FromSlash(name)); err == nil {
+			name = filepath.ToSlash(real)
+		}
+		return "file://" + name // of this machine, and without options
+	case "gcs":
+		scheme = "gs"
+	}
+	if hasQuery {
+		name += "?" + query
+	}
+	return scheme + "://" + host + name
+}
+
+// stagedAt returns the session of a branch, for writing.
 func stagedAt(ctx context.Context, repository, at string) (store.Store, error) {
-	s, ok := ctx.Value(stagingKey{}).(*Staging)
-	if !ok {
+	s := stagingOf(ctx)
+	if s == nil {
 		return nil, fmt.Errorf("%w: a repository of Icechunk is changed by commits: begin a session, or open the location in the context of WithStaging", store.ErrUnsupported)
 	}
-	branch := strings.TrimPrefix(at, branchPrefix)
+	branch := branchOf(at)
 	if branch == "" {
-		branch = mainBranch
-	}
-	if strings.HasPrefix(at, tagPrefix) || strings.HasPrefix(at, snapshotPrefix) || strings.HasPrefix(at, timePrefix) {
 		return nil, fmt.Errorf("%w: %s never changes: write to a branch", zarr.ErrInvalidArgument, at)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, o := range s.sessions {
-		if o.repository == repository && o.branch == branch {
+	for {
+		o, isNew := s.entry(repository, branch)
+		if isNew {
+			session, err := s.begin(ctx, repository, branch)
+			s.set(o, session, err)
+		}
+		err := o.wait(ctx)
+		if err == nil {
 			return o, nil
 		}
+		// Another goroutine may have given up. That is no reason for this one.
+		if isNew || ctx.Err() != nil || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+			return nil, err
+		}
 	}
-	below, root, err := store.OpenPlain(ctx, repository, store.ReadWrite)
+}
+
+// entry returns the session of a branch. If there is none, the caller has to begin it.
+func (s *Staging) entry(repository, branch string) (o *opened, isNew bool) {
+	key := normal(repository)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.find(key, branch); o != nil {
+		return o, false
+	}
+	o = &opened{repository: key, branch: branch, shown: repository, begun: make(chan struct{})}
+	s.sessions = append(s.sessions, o)
+	return o, true
+}
+
+// find returns the session of a branch, or nil. The caller holds the lock.
+func (s *Staging) find(key, branch string) *opened {
+	for _, o := range s.sessions {
+		if o.repository == key && o.branch == branch {
+			return o
+		}
+	}
+	return nil
+}
+
+// begin opens a repository and begins a session.
+func (s *Staging) begin(ctx context.Context, repository, branch string) (*Session, error) {
+	access := store.ReadWrite
+	if s.Rehearsal {
+		access = store.ReadOnly
+	}
+	r, err := openRepository(ctx, repository, access)
 	if err != nil {
 		return nil, err
-	}
-	r, err := Open(ctx, below, root, &Options{Location: repository})
-	if err != nil {
-		return nil, errors.Join(err, store.Close(below))
 	}
 	session, err := r.Session(ctx, branch)
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	o := &opened{session, repository, branch}
-	s.sessions = append(s.sessions, o)
+	return session, nil
+}
+
+// set says that a session has begun, or removes it if it has not.
+func (s *Staging) set(o *opened, session *Session, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o.Session, o.err = session, err; err != nil {
+		s.sessions = slices.DeleteFunc(s.sessions, func(other *opened) bool { return other == o })
+	}
+	close(o.begun)
+}
+
+// wait waits until a session has begun.
+func (o *opened) wait(ctx context.Context) error {
+	select {
+	case <-o.begun:
+		return o.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// seen returns the session in which a branch is read, or nil: one that was begun for
+// writing or, in a rehearsal, the one that would be.
+func (s *Staging) seen(ctx context.Context, repository, at string) (*opened, error) {
+	branch := branchOf(at)
+	if s == nil || branch == "" {
+		return nil, nil
+	}
+	s.mu.Lock()
+	o := s.find(normal(repository), branch)
+	s.mu.Unlock()
+	if o == nil {
+		return nil, nil
+	}
+	if err := o.wait(ctx); err != nil {
+		return nil, ctx.Err() // whoever writes has the error, and readers read what is there
+	}
 	return o, nil
+}
+
+// Begun reports whether a location was opened for writing, so that there may be something
+// to commit.
+func (s *Staging) Begun() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.Rehearsal && len(s.sessions) > 0
 }
 
 // Committed is a snapshot that a [Staging] has published.
@@ -85,31 +216,51 @@ type Committed struct {
 
 // Commit publishes the changes of each session as one snapshot of its branch. Sessions
 // without changes publish nothing. If there are several and one of them fails, those
-// before it are published.
+// before it are published. A location that is opened for writing afterwards begins
+// another session.
 func (s *Staging) Commit(ctx context.Context, message string) (list []Committed, err error) {
+	if s.Rehearsal {
+		return nil, nil
+	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, o := range s.sessions {
+	sessions := slices.Clone(s.sessions)
+	s.mu.Unlock()
+	for _, o := range sessions {
+		if err := o.wait(ctx); err != nil {
+			return list, err
+		}
 		id, err := o.Commit(ctx, message)
 		if errors.Is(err, ErrNothing) {
 			continue
 		}
 		if err != nil {
-			return list, fmt.Errorf("%s@%s: %w", o.repository, o.branch, err)
+			return list, fmt.Errorf("%s@%s: %w", o.shown, o.branch, err)
 		}
-		list = append(list, Committed{o.repository, o.branch, id})
+		s.end(o)
+		list = append(list, Committed{o.shown, o.branch, id})
 	}
 	return list, nil
+}
+
+// end takes a session out of those that are open.
+func (s *Staging) end(o *opened) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sessions = slices.DeleteFunc(s.sessions, func(other *opened) bool { return other == o })
+	s.ended = append(s.ended, o)
 }
 
 // Close closes all repositories. What was not committed is lost.
 func (s *Staging) Close() error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	sessions := slices.Concat(s.sessions, s.ended)
+	s.sessions, s.ended = nil, nil
+	s.mu.Unlock()
 	var errs []error
-	for _, o := range s.sessions {
-		errs = append(errs, o.Session.Close())
+	for _, o := range sessions {
+		if <-o.begun; o.err == nil {
+			errs = append(errs, o.Session.Close())
+		}
 	}
-	s.sessions = nil
 	return errors.Join(errs...)
 }

@@ -106,6 +106,13 @@ vacuum THERE/all.vz --grace 0s --yes
 rm THERE/all.vz --yes
 doctor THERE/probes --quick
 demo THERE/demo.zarr
+icechunk init THERE/repo
+create icechunk+THERE/repo@main/a --shape 3 --dtype int8
+write icechunk+THERE/repo@main/a --value 7
+icechunk tag THERE/repo v1
+copy icechunk+THERE/repo@tag:v1/a GROUP/c
+rm icechunk+THERE/repo@main/a --yes
+icechunk log icechunk+THERE/repo@main
 `
 
 // runThere runs all commands below a location. secret must not be shown.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ change one make a commit, with -m as its message.`,
 		ValidArgs: []string{"init", "log", "branch", "tag"},
 	}
 	var f icechunkFlags
-	c.Flags().StringVar(&f.at, "at", "", "make the branch or tag at `REF` (default: main)")
+	c.Flags().StringVar(&f.at, "at", "", "make the branch or tag at `REF` (default: that of REPOSITORY@REF, or main)")
 	c.Flags().StringVar(&f.reset, "reset", "", "move the branch to `REF`")
 	c.Flags().BoolVar(&f.remove, "delete", false, "delete the branch or tag")
 	c.Flags().IntVar(&f.limit, "limit-commits", 0, "list at most `N` commits (default: all)")
@@ -64,10 +65,14 @@ func (f *icechunkFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	case path != "":
 		return failure.BadArgument("%s leads to a node: leave out what follows the branch", args[1])
-	case args[0] == "init":
-		return initRepository(cmd, location)
-	case actions[args[0]] == nil:
+	case args[0] != "init" && actions[args[0]] == nil:
 		return failure.BadArgument("there is no action %q: the actions are init, log, branch and tag", args[0])
+	}
+	if err := f.check(args[0], at, args[2:]); err != nil {
+		return err
+	}
+	if args[0] == "init" {
+		return initRepository(cmd, location)
 	}
 	access := store.ReadOnly
 	if len(args) > 2 {
@@ -78,6 +83,40 @@ func (f *icechunkFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	return errors.Join(actions[args[0]](cmd, r, at, args[2:]), r.Close())
+}
+
+// check returns an error for what the action would ignore. at is what follows @ in
+// REPOSITORY.
+func (f *icechunkFlags) check(action, at string, names []string) error {
+	named := len(names) > 0
+	switch {
+	case action == "init" && named:
+		return failure.BadArgument("init takes a repository alone, and makes the branch main")
+	case action == "log" && named:
+		return failure.BadArgument("log takes a repository: give the branch as icechunk+REPOSITORY@%s", names[0])
+	case action == "init" && at != "":
+		return failure.BadArgument("init makes a repository with the branch main: leave out @%s", at)
+	case action != "log" && f.limit != 0:
+		return failure.BadUsage("--limit-commits is for log")
+	case f.at == "" && f.reset == "" && !f.remove:
+		if action != "log" && at != "" && !named {
+			return failure.BadArgument("%s lists those of the whole repository: leave out @%s", action, at)
+		}
+		return nil
+	case action == "init" || action == "log":
+		return failure.BadUsage("--at, --reset and --delete are for branch and tag")
+	case !named:
+		return failure.BadArgument("--at, --reset and --delete need the NAME of a branch or tag")
+	case action == "tag" && f.reset != "":
+		return failure.BadArgument("a tag never changes: make another one")
+	case f.at != "" && at != "":
+		return failure.BadArgument("both @%s and --at say where the %s is made: give one of them", at, action)
+	case f.at != "" && (f.reset != "" || f.remove), f.reset != "" && f.remove:
+		return failure.BadUsage("--at makes, --reset moves and --delete deletes: give one of them")
+	case at != "":
+		return failure.BadArgument("@%s says where a new %s is made: leave it out with --reset and --delete", at, action)
+	}
+	return nil
 }
 
 func openRepository(ctx context.Context, location string, access store.Access) (*icechunk.Repository, error) {
@@ -125,10 +164,7 @@ type loggedCommit struct {
 	Message  string    `json:"message"`
 }
 
-func (f *icechunkFlags) log(cmd *cobra.Command, r *icechunk.Repository, at string, names []string) error {
-	if len(names) > 0 {
-		return failure.BadArgument("log takes a repository: give the branch as icechunk+REPOSITORY@%s", names[0])
-	}
+func (f *icechunkFlags) log(cmd *cobra.Command, r *icechunk.Repository, at string, _ []string) error {
 	list, lines := []loggedCommit{}, []string(nil)
 	for c, err := range r.Log(cmd.Context(), at) {
 		if err != nil {
@@ -144,7 +180,7 @@ func (f *icechunkFlags) log(cmd *cobra.Command, r *icechunk.Repository, at strin
 	return printLines(cmd, map[string]any{"commits": list}, lines...)
 }
 
-func (f *icechunkFlags) branch(cmd *cobra.Command, r *icechunk.Repository, _ string, names []string) error {
+func (f *icechunkFlags) branch(cmd *cobra.Command, r *icechunk.Repository, at string, names []string) error {
 	ctx := cmd.Context()
 	if len(names) == 0 {
 		return f.list(cmd, "branches", r.Branches)
@@ -155,21 +191,18 @@ func (f *icechunkFlags) branch(cmd *cobra.Command, r *icechunk.Repository, _ str
 	case f.reset != "":
 		return f.done(cmd, "branch", name, "moved to "+f.reset, r.ResetBranch(ctx, name, f.reset))
 	default:
-		return f.done(cmd, "branch", name, "created", r.CreateBranch(ctx, name, f.at))
+		return f.done(cmd, "branch", name, "created", r.CreateBranch(ctx, name, cmp.Or(f.at, at)))
 	}
 }
 
-func (f *icechunkFlags) tag(cmd *cobra.Command, r *icechunk.Repository, _ string, names []string) error {
+func (f *icechunkFlags) tag(cmd *cobra.Command, r *icechunk.Repository, at string, names []string) error {
 	if len(names) == 0 {
 		return f.list(cmd, "tags", r.Tags)
-	}
-	if f.reset != "" {
-		return failure.BadArgument("a tag never changes: make another one")
 	}
 	if f.remove {
 		return f.done(cmd, "tag", names[0], "deleted", r.DeleteTag(cmd.Context(), names[0]))
 	}
-	return f.done(cmd, "tag", names[0], "created", r.CreateTag(cmd.Context(), names[0], f.at))
+	return f.done(cmd, "tag", names[0], "created", r.CreateTag(cmd.Context(), names[0], cmp.Or(f.at, at)))
 }
 
 // done prints what was done to a reference.
@@ -185,9 +218,6 @@ func (f *icechunkFlags) done(cmd *cobra.Command, kind, name, what string, err er
 
 // list prints references.
 func (f *icechunkFlags) list(cmd *cobra.Command, kind string, read func(context.Context) ([]icechunk.Reference, error)) error {
-	if f.remove || f.reset != "" || f.at != "" {
-		return failure.BadArgument("--at, --reset and --delete need the NAME of a branch or tag")
-	}
 	refs, err := read(cmd.Context())
 	if err != nil {
 		return err

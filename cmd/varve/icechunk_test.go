@@ -3,10 +3,21 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/icechunk"
+	"varve.dev/zarr/store"
 )
 
 // TestIcechunk makes a repository, commits to it by several commands, and reads each
@@ -61,4 +72,223 @@ func do(t *testing.T, in string, args ...string) {
 	if _, errs, status := execute(t, in, args...); status != 0 || strings.Count(errs, "\n") > 1 {
 		t.Fatalf("varve %q: status %d, %s", args, status, errs)
 	}
+}
+
+// repositoryWithArray makes a repository with the array a of the elements 1, 2 and 3. It
+// returns the folder, and the location of main.
+func repositoryWithArray(t *testing.T) (dir, main string) {
+	t.Helper()
+	dir = filepath.ToSlash(filepath.Join(t.TempDir(), "repo"))
+	must(t, "", "icechunk", "init", dir)
+	main = "icechunk+file://" + dir + "@main"
+	do(t, "", "create", main+"/a", "--shape", "3", "--dtype", "int8", "--chunks", "[[3]]")
+	do(t, "[1,2,3]", "write", main+"/a", "--format", "json")
+	return dir, main
+}
+
+// refusesAll runs commands that must fail with a text, and change nothing.
+func refusesAll(t *testing.T, dir string, lines map[string]string) {
+	t.Helper()
+	before := treeOf(t, dir)
+	for line, want := range lines {
+		_, errs, status := execute(t, "", strings.Fields(line)...)
+		if status == 0 || !strings.Contains(errs, want) {
+			t.Errorf("%s: status %d, %s, want %q", line, status, errs, want)
+		}
+	}
+	if treeOf(t, dir) != before {
+		t.Error("a refused command has changed something")
+	}
+}
+
+// TestIcechunkMove moves nothing into a repository from elsewhere: the source would be
+// gone if the commit failed.
+func TestIcechunkMove(t *testing.T) {
+	dir, main := repositoryWithArray(t)
+	local := filepath.Join(t.TempDir(), "b.zarr")
+	must(t, "", "copy", main+"/a", local)
+	refusesAll(t, dir, map[string]string{
+		"copy --move " + local + " " + main + "/b":                                     "copy first",
+		"copy --move --dry-run " + local + " " + main + "/b":                           "copy first",
+		"copy --move " + strings.Replace(main, "main", "dev", 1) + "/a " + main + "/b": "copy first",
+	})
+	if got := strings.TrimSpace(must(t, "", "export", local, "--format", "json")); got != "[1,2,3]" {
+		t.Errorf("the source is %s", got)
+	}
+	out := filepath.Join(t.TempDir(), "out.zarr")
+	do(t, "", "copy", "--move", main+"/a", out)
+	must(t, "", "equal", out, local)
+	refusesAll(t, dir, map[string]string{"info " + main + "/a": "no Zarr node here"})
+}
+
+// TestIcechunkDryRun plans changes of a branch, without and with the question that a
+// terminal asks before it.
+func TestIcechunkDryRun(t *testing.T) {
+	dir, main := repositoryWithArray(t)
+	must(t, "", "icechunk", "tag", dir, "v1")
+	before := treeOf(t, dir)
+	for _, line := range []string{
+		"create M/b --shape 3 --dtype int8", "create M/g --group", "write M/a --value 7", "append M/a --format json", "resize M/a --shape 2",
+		"rm M/a", "attrs M/a set n 1", "copy M/a M/c", "copy icechunk+file://" + dir + "@tag:v1/a M/c", "rechunk M/a --chunks 2", "compact M/a --to max:6",
+		"unlock M/a --trim", "stitch M/a M/a", "consolidate M", "check M --repair", "drop M/a --axis 0 --range 0:1", "create M/a --group --overwrite",
+	} {
+		args := append(strings.Fields(strings.ReplaceAll(line, "M", main)), "--dry-run")
+		must(t, "[4]", args...)
+		decode(t, must(t, "[4]", append(args, "--json")...))
+	}
+	if after := treeOf(t, dir); after != before {
+		t.Errorf("dry runs have changed\n%s\ninto\n%s", before, after)
+	}
+	refusesAll(t, dir, map[string]string{
+		"resize --dry-run icechunk+file://" + dir + "@tag:v1/a --shape 2": "cannot",
+		"rm --dry-run " + main + "/none":                                  "no Zarr node here",
+	})
+	for _, line := range []string{"write M/a --value 7", "create M/a --group --overwrite", "copy M M2/all --overwrite", "rm M/a"} {
+		line = strings.ReplaceAll(strings.ReplaceAll(line, "M2", t.TempDir()), "M", main)
+		var errs bytes.Buffer
+		if status := run(t.Context(), strings.Fields(line), console.Streams{In: typing("y\n"), Out: new(bytes.Buffer), Err: &errs}); status != 0 {
+			t.Errorf("%s: status %d, %s", line, status, &errs)
+		}
+	}
+}
+
+// TestIcechunkArguments checks that varve icechunk ignores nothing, and that a location
+// without @ says where it belongs.
+func TestIcechunkArguments(t *testing.T) {
+	dir, main := repositoryWithArray(t)
+	must(t, "", "icechunk", "tag", dir, "v1")
+	do(t, "[4]", "append", main+"/a", "--format", "json")
+	at := "icechunk+file://" + dir + "@"
+	must(t, "", "icechunk", "branch", at+"tag:v1", "dev")
+	must(t, "", "icechunk", "tag", at+"dev", "v2")
+	for ref, want := range map[string]string{"dev": "[1,2,3]", "tag:v2": "[1,2,3]", "main": "[1,2,3,4]"} {
+		if got := strings.TrimSpace(must(t, "", "export", at+ref+"/a", "--format", "json")); got != want {
+			t.Errorf("%s is %s, want %s", ref, got, want)
+		}
+	}
+	refusesAll(t, dir, map[string]string{
+		"icechunk tag " + at + "dev v3 --at main":               "give one of them",
+		"icechunk branch " + dir + " dev --delete --at main":    "give one of them",
+		"icechunk branch " + dir + " dev --delete --reset main": "give one of them",
+		"icechunk branch " + dir + " dev --at v1 --reset main":  "give one of them",
+		"icechunk branch " + at + "main dev --delete":           "leave it out",
+		"icechunk branch " + at + "main dev --reset v1":         "leave it out",
+		"icechunk branch " + at + "main":                        "leave out @main",
+		"icechunk branch " + dir + " --delete":                  "need the NAME",
+		"icechunk tag " + dir + " --limit-commits 3":            "is for log",
+		"icechunk log " + dir + " main":                         "log takes a repository",
+		"icechunk log " + dir + " --at main":                    "are for branch and tag",
+		"icechunk init " + dir + "2 main":                       "init takes a repository alone",
+		"icechunk init " + dir + "2 --at main":                  "are for branch and tag",
+		"icechunk init icechunk+file://" + dir + "2@main":       "leave out @main",
+		"info icechunk+file://" + dir + "/a":                    "write @main before the path of a node, as in repo@main/a",
+		"info icechunk+file://" + dir + "2":                     "nothing is here\n",
+	})
+	if _, err := os.Stat(dir + "2"); err == nil {
+		t.Error("a refused init has made a folder")
+	}
+}
+
+// TestIcechunkStaging opens one branch by several spellings at once, and reads what is
+// staged. After the commit, another session begins.
+func TestIcechunkStaging(t *testing.T) {
+	dir, main := repositoryWithArray(t)
+	staged := new(icechunk.Staging)
+	defer staged.Close()
+	ctx := icechunk.WithStaging(t.Context(), staged)
+	up, name := filepath.ToSlash(filepath.Dir(dir)), filepath.Base(dir)
+	spellings := []string{
+		main, "icechunk+file://" + dir, "icechunk+file://" + dir + "@branch:main", "icechunk+file://" + dir + "/@main",
+		"icechunk+file://" + up + "//" + name + "/./@main", "icechunk+file://" + up + "/x/../" + name,
+	}
+	stores := make([]store.Store, len(spellings))
+	var all sync.WaitGroup
+	for i, location := range spellings {
+		all.Go(func() {
+			s, _, err := store.OpenLocation(ctx, location, store.ReadWrite)
+			if err != nil {
+				t.Errorf("%s: %v", location, err)
+			}
+			stores[i] = s
+		})
+	}
+	all.Wait()
+	for i, s := range stores {
+		if s != stores[0] {
+			t.Errorf("%s is another session", spellings[i])
+		}
+	}
+	a, err := zarr.OpenArray(ctx, spellings[1]+"@main/a", &zarr.Options{Write: true})
+	if err == nil {
+		err = errors.Join(a.Resize(ctx, []int64{5}, nil), a.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lengths := func(want, outside int64) {
+		t.Helper()
+		for _, c := range []struct {
+			n int64
+			a *zarr.Array
+		}{{want, opened(t)(zarr.OpenArray(ctx, main+"/a", nil))}, {outside, opened(t)(zarr.OpenArray(t.Context(), main+"/a", nil))}} {
+			if got := c.a.Shape()[0]; got != c.n {
+				t.Errorf("the array has %d elements, want %d", got, c.n)
+			}
+			_ = c.a.Close()
+		}
+	}
+	lengths(5, 3)
+	if list, err := staged.Commit(ctx, "first"); err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	lengths(5, 5)
+	do(t, "[6]", "append", main+"/a", "--format", "json") // by somebody else
+	lengths(6, 6)
+	a = opened(t)(zarr.OpenArray(ctx, main+"/a", &zarr.Options{Write: true}))
+	if err := errors.Join(a.Resize(ctx, []int64{7}, nil), a.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := staged.Commit(ctx, "second"); err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	lengths(7, 7)
+}
+
+// opened returns a function that fails the test instead of returning an error.
+func opened(t *testing.T) func(*zarr.Array, error) *zarr.Array {
+	return func(a *zarr.Array, err error) *zarr.Array {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+}
+
+// meanwhile is a standard input that calls do before its first byte is read.
+type meanwhile struct {
+	once sync.Once
+	do   func()
+	io.Reader
+}
+
+func (m *meanwhile) Read(p []byte) (int, error) {
+	m.once.Do(m.do)
+	return m.Reader.Read(p)
+}
+
+// TestIcechunkFailedCommit makes a commit fail: with --json there is one document, which
+// has the error.
+func TestIcechunkFailedCommit(t *testing.T) {
+	_, main := repositoryWithArray(t)
+	in := &meanwhile{Reader: strings.NewReader("[4]"), do: func() { do(t, "", "attrs", main+"/a", "set", "n", "1") }}
+	var out, errs bytes.Buffer
+	status := run(t.Context(), []string{"append", main + "/a", "--format", "json", "--json"}, console.Streams{In: in, Out: &out, Err: &errs})
+	if status == 0 || out.Len() > 0 || !json.Valid(errs.Bytes()) || !strings.Contains(errs.String(), "conflict") {
+		t.Errorf("status %d, %s and %s", status, &out, &errs)
+	}
+	if got := strings.TrimSpace(must(t, "", "export", main+"/a", "--format", "json")); got != "[1,2,3]" {
+		t.Errorf("the array is %s", got)
+	}
+	decode(t, must(t, "[4]", "append", main+"/a", "--format", "json", "--json"))
 }

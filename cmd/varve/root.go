@@ -139,9 +139,7 @@ func mark(c *cobra.Command) {
 			return failed(cmd, err)
 		}
 		p := progress.Begin(cmd)
-		if err = work(cmd, args); err == nil {
-			err = session.Commit(cmd)
-		}
+		err = session.Finish(cmd, work(cmd, args))
 		p.End()
 		if err != nil {
 			return failed(cmd, err)

@@ -111,6 +111,11 @@ type copied struct {
 func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 	defer func() { err = failure.InOperation(cmd.Name(), withoutArray(cmd, from, to, err)) }() // of materialize, too
 	ctx := cmd.Context()
+	if f.move {
+		if err := mayMove(cmd, from, to); err != nil {
+			return err
+		}
+	}
 	access, do := store.ReadOnly, transfer.Copy
 	if f.move {
 		do = transfer.Move
@@ -129,13 +134,6 @@ func (f *copyFlags) run(cmd *cobra.Command, from, to string) (err error) {
 			_ = os.Remove(node.LocalPath(from))
 		}
 	}()
-	if f.move {
-		// Removing the target would leave a broken link, and removing the link would
-		// leave the data.
-		if err := refuseLink(cmd, from); err != nil {
-			return err
-		}
-	}
 	opt := &transfer.Options{Options: *session.Reading(cmd), DryRun: f.dry, Overwrite: f.overwrite}
 	opt.SingleWriter = *f.singleWriter
 	anew := map[string]string{}
@@ -278,6 +276,17 @@ func (f *copyFlags) copyOf(ctx context.Context, from, to string) (*zarr.Array, e
 	opt := &zarr.CreateOptions{Overwrite: f.overwrite}
 	opt.Rehearsal = new(rehearsal.Ledger)
 	return zarr.CreateArray(ctx, to, a.Spec(), opt)
+}
+
+// mayMove returns an error if a source must not be removed after it is copied.
+func mayMove(cmd *cobra.Command, from, to string) error {
+	if node.IsRepository(to) {
+		return failure.On(cmd.Name(), to, failure.BadArgument(
+			"the copy in a repository is there only after the commit, and --move would remove SRC before: copy first, then remove SRC with varve rm"))
+	}
+	// Removing the target would leave a broken link, and removing the link would leave the
+	// data.
+	return refuseLink(cmd, from)
 }
 
 // refuseLink returns an error with the target if a local location is a symbolic link.

@@ -160,7 +160,8 @@ func (c *creation) agreed(cmd *cobra.Command, location string, create func(*zarr
 		// Without Overwrite, create checks everything else first and then fails, because
 		// the node exists. With it, the trial would visit every chunk of a large group.
 		o.Overwrite, o.Rehearsal, o.Observer = false, new(rehearsal.Ledger), nil
-		if err := create(o); !errors.Is(err, fs.ErrExist) {
+		err := session.Try(cmd, func() error { return create(o) })
+		if !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 		return nil

@@ -119,11 +119,13 @@ func fillAll(ctx context.Context, a *zarr.Array, sel selection.Selection, elem [
 func rehearseFill(cmd *cobra.Command, location string, elem []byte) error {
 	o := session.Writing(cmd)
 	o.Rehearsal, o.Observer = new(rehearsal.Ledger), nil
-	a, err := zarr.OpenArray(cmd.Context(), location, o)
-	if err != nil {
-		return err
-	}
-	return errors.Join(fillAll(cmd.Context(), a, nil, elem), a.Close())
+	return session.Try(cmd, func() error {
+		a, err := zarr.OpenArray(cmd.Context(), location, o)
+		if err != nil {
+			return err
+		}
+		return errors.Join(fillAll(cmd.Context(), a, nil, elem), a.Close())
+	})
 }
 
 func write(cmd *cobra.Command, location, sel, file, formatName string) error {

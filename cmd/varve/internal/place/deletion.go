@@ -42,15 +42,17 @@ func CheckDeletable(cmd *cobra.Command, location string, opt *zarr.Options) erro
 	if err := scheme.RefuseLink(location); err != nil {
 		return failure.On("delete", location, err)
 	}
-	at, err := zarr.Locate(cmd.Context(), location, store.ReadOnly) // unobserved, as try is
-	if err != nil {
-		return err
-	}
-	err = at.Delete(publish.WithCheck(cmd.Context(), func(context.Context) error { return errDeletable }), &try)
-	if errors.Is(err, errDeletable) {
-		err = nil
-	}
-	return errors.Join(err, Close(at, true))
+	return session.Try(cmd, func() error {
+		at, err := zarr.Locate(cmd.Context(), location, store.ReadOnly) // unobserved, as try is
+		if err != nil {
+			return err
+		}
+		err = at.Delete(publish.WithCheck(cmd.Context(), func(context.Context) error { return errDeletable }), &try)
+		if errors.Is(err, errDeletable) {
+			err = nil
+		}
+		return errors.Join(err, Close(at, true))
+	})
 }
 
 // IsHidden reports whether a copy or a removal that was not finished has left something

@@ -22,7 +22,15 @@ func WantsJSON(cmd *cobra.Command) bool {
 
 // PrintJSON prints v as the document on standard output. Raw JSON in v keeps its
 // spelling.
-func PrintJSON(cmd *cobra.Command, v any) error { return PrintDocument(cmd, cmd.OutOrStdout(), v) }
+//
+// The document of a command that has changed a repository of Icechunk waits for the
+// commit, which may fail ([Finish]).
+func PrintJSON(cmd *cobra.Command, v any) error {
+	if h := heldOf(cmd.Context()); h != nil && h.staged.Begun() && WantsJSON(cmd) {
+		return PrintDocument(cmd, &h.document, v)
+	}
+	return PrintDocument(cmd, cmd.OutOrStdout(), v)
+}
 
 // Print calls print with a buffered writer to standard output. It flushes the buffer even
 // if print fails.

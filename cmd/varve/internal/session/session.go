@@ -9,8 +9,10 @@
 package session
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,8 +63,8 @@ func Begin(cmd *cobra.Command, args []string) (shown []string, end func(), err e
 	awaitLocks(cmd)
 	Watch(cmd)
 	withRemarks(cmd)
-	staged := new(icechunk.Staging)
-	cmd.SetContext(context.WithValue(icechunk.WithStaging(cmd.Context(), staged), stagingKey{}, staged))
+	staged := &icechunk.Staging{Rehearsal: isDry(cmd)}
+	cmd.SetContext(context.WithValue(icechunk.WithStaging(cmd.Context(), staged), heldKey{}, &held{staged: staged}))
 	err = openCache(cmd)
 	return args, func() {
 		closeCache(cmd.Context())
@@ -70,23 +72,69 @@ func Begin(cmd *cobra.Command, args []string) (shown []string, end func(), err e
 	}, err
 }
 
+// isDry reports whether a command has the flag of a dry run. [IsDryRun] is true only for
+// those that have a ledger, and only while they run.
+func isDry(cmd *cobra.Command) bool {
+	on, err := cmd.Flags().GetBool("dry-run")
+	return err == nil && on
+}
+
+// Try calls do, which opens locations for reading and changes them in a ledger, as a dry
+// run does. A repository of Icechunk takes such changes in a session that is not
+// committed.
+func Try(cmd *cobra.Command, do func() error) error {
+	trial, ctx := &icechunk.Staging{Rehearsal: true}, cmd.Context()
+	cmd.SetContext(icechunk.WithStaging(ctx, trial))
+	defer cmd.SetContext(ctx)
+	err := do()
+	_ = trial.Close() // it was only read
+	return err
+}
+
 // messageFlag is the flag that has the message of commits.
 const messageFlag = "message"
 
-type stagingKey struct{}
+// held is what waits for the end of a command: changes of repositories of Icechunk, and
+// the document that tells of them.
+type held struct {
+	staged   *icechunk.Staging
+	document bytes.Buffer
+}
 
-// Commit publishes what a command that has succeeded has changed in repositories of
-// Icechunk, as one commit to each branch.
-func Commit(cmd *cobra.Command) error {
-	staged, ok := cmd.Context().Value(stagingKey{}).(*icechunk.Staging)
-	if !ok {
-		return nil
+type heldKey struct{}
+
+// heldOf returns what waits for the end of a command, or nil.
+func heldOf(ctx context.Context) *held {
+	h, _ := ctx.Value(heldKey{}).(*held)
+	return h
+}
+
+// Finish ends a command that has returned err. If it has succeeded, it publishes what the
+// command has changed in repositories of Icechunk, as one commit to each branch. It
+// prints the document that waits for that, unless the commit fails.
+func Finish(cmd *cobra.Command, err error) error {
+	h := heldOf(cmd.Context())
+	if h == nil {
+		return err
 	}
+	if err == nil {
+		if err := h.commit(cmd); err != nil {
+			return err
+		}
+	}
+	if _, failed := h.document.WriteTo(cmd.OutOrStdout()); failed != nil {
+		return errors.Join(err, failed)
+	}
+	return err
+}
+
+// commit publishes the changes of repositories.
+func (h *held) commit(cmd *cobra.Command) error {
 	message := "varve " + cmd.Name()
 	if f := cmd.Flag(messageFlag); f != nil && f.Value.String() != "" {
 		message = f.Value.String()
 	}
-	commits, err := staged.Commit(cmd.Context(), message)
+	commits, err := h.staged.Commit(cmd.Context(), message)
 	for _, c := range commits {
 		Note(cmd, WithoutSecrets(c.Repository), fmt.Sprintf("committed %v to the branch %s", c.ID, c.Branch))
 	}
