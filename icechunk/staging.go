@@ -22,9 +22,9 @@ import (
 // one branch are in one session, and what is read of that branch afterwards is read in
 // the session. Its zero value is empty, and it is safe for concurrent use.
 type Staging struct {
-	// Rehearsal makes a location of a branch that is opened for reading a session, too, so
-	// that a dry run can be made of its changes. Nothing is stored or committed. It is set
-	// before the first location is opened.
+	// Rehearsal makes a location of a branch that is opened for reading a session, too,
+	// so that a dry run can be made of its changes. Nothing is stored or committed. It is
+	// set before the first location is opened.
 	Rehearsal bool
 
 	mu       sync.Mutex // of the lists; it is never held during a request

@@ -265,23 +265,23 @@ func opened(t *testing.T) func(*zarr.Array, error) *zarr.Array {
 	}
 }
 
-// meanwhile is a standard input that calls do before its first byte is read.
-type meanwhile struct {
-	once sync.Once
-	do   func()
+// busyInput is a standard input that calls before its first byte is read.
+type busyInput struct {
+	first  sync.Once
+	before func()
 	io.Reader
 }
 
-func (m *meanwhile) Read(p []byte) (int, error) {
-	m.once.Do(m.do)
-	return m.Reader.Read(p)
+func (b *busyInput) Read(p []byte) (int, error) {
+	b.first.Do(b.before)
+	return b.Reader.Read(p)
 }
 
 // TestIcechunkFailedCommit makes a commit fail: with --json there is one document, which
 // has the error.
 func TestIcechunkFailedCommit(t *testing.T) {
 	_, main := repositoryWithArray(t)
-	in := &meanwhile{Reader: strings.NewReader("[4]"), do: func() { do(t, "", "attrs", main+"/a", "set", "n", "1") }}
+	in := &busyInput{Reader: strings.NewReader("[4]"), before: func() { do(t, "", "attrs", main+"/a", "set", "n", "1") }}
 	var out, errs bytes.Buffer
 	status := run(t.Context(), []string{"append", main + "/a", "--format", "json", "--json"}, console.Streams{In: in, Out: &out, Err: &errs})
 	if status == 0 || out.Len() > 0 || !json.Valid(errs.Bytes()) || !strings.Contains(errs.String(), "conflict") {

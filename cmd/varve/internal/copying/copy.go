@@ -284,8 +284,8 @@ func mayMove(cmd *cobra.Command, from, to string) error {
 		return failure.On(cmd.Name(), to, failure.BadArgument(
 			"the copy in a repository is there only after the commit, and --move would remove SRC before: copy first, then remove SRC with varve rm"))
 	}
-	// Removing the target would leave a broken link, and removing the link would leave the
-	// data.
+	// Removing the target would leave a broken link, and removing the link would leave
+	// the data.
 	return refuseLink(cmd, from)
 }
 
