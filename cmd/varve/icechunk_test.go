@@ -292,3 +292,22 @@ func TestIcechunkFailedCommit(t *testing.T) {
 	}
 	decode(t, must(t, "[4]", "append", main+"/a", "--format", "json", "--json"))
 }
+
+// TestIcechunkCopies fills a repository from a folder, within a repository and by other
+// commands, and copies a snapshot out again.
+func TestIcechunkCopies(t *testing.T) {
+	dir := filepath.ToSlash(t.TempDir())
+	must(t, "", "create", dir+"/x.zarr/a", "--shape", "4,4", "--dtype", "int16", "--chunks", "2,4")
+	must(t, "[[1,2,3,4],[5,6,7,8],[1,2,3,4],[5,6,7,8]]", "write", dir+"/x.zarr/a", "--format", "json")
+	must(t, "", "icechunk", "init", dir+"/repo")
+	at := "icechunk+file://" + dir + "/repo@main"
+	do(t, "", "copy", dir+"/x.zarr", at+"/x", "-m", "import")
+	do(t, "", "copy", at+"/x/a", at+"/y")
+	do(t, "", "copy", dir+"/x.zarr/a", at+"/y", "--overwrite")
+	do(t, "", "rechunk", dir+"/x.zarr/a", at+"/z", "--chunks", "4,2")
+	must(t, "", "copy", at+"/x", dir+"/out.zarr")
+	for _, is := range []string{at + "/x/a", at + "/y", at + "/z", dir + "/out.zarr/a"} {
+		must(t, "", "equal", dir+"/x.zarr/a", is)
+	}
+	must(t, "", "check", at)
+}
