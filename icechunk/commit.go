@@ -365,7 +365,7 @@ func portable(a *metadata.Array) (*metadata.Array, []int64, error) {
 			axis = u
 		}
 		if lengths[i] = axis.Cells(); lengths[i] > math.MaxUint32-1 {
-			return nil, nil, &grid.AxisError{Axis: i, Err: fmt.Errorf("%w: the axis has %d chunks, and a repository has fewer than 2^32: use larger chunks", zarr.ErrUnsupported, lengths[i])}
+			return nil, nil, &grid.AxisError{Axis: i, Err: fmt.Errorf("%w: a repository has fewer than 2^32 chunks along an axis, and this one needs more (number: %d): use larger chunks", zarr.ErrUnsupported, lengths[i])}
 		}
 	}
 	return out, lengths, nil
