@@ -47,7 +47,7 @@ func (s *Session) Commit(ctx context.Context, message string) (ID, error) {
 	if err := s.checkFinished(ctx); err != nil {
 		return ID{}, err
 	}
-	c := &commit{Session: s, snapshot: &format.Snapshot{ID: newID(), Message: message, Metadata: s.base.content.Metadata[:0:0], Extra: s.base.content.Extra}}
+	c := &commit{Session: s, snapshot: &format.Snapshot{ID: newID(), Message: message, Extra: s.base.content.Extra}}
 	c.log.ID = c.snapshot.ID
 	// The time has to be later than that of the snapshot before, whatever the clock says.
 	c.snapshot.Time = later(time.Now(), s.base.content.Time)
@@ -230,10 +230,7 @@ func (c *commit) gatherArray(ctx context.Context, n *format.Node, is *staged, wa
 			old[chunkName(ref.Index)] = ref
 		}
 	}
-	refs, err := c.references(is, was, n, old)
-	if err != nil {
-		return err
-	}
+	refs := c.references(is, n, old)
 	changes := differing(old, refs)
 	if len(changes) == 0 && was != nil && covers(was) {
 		n.Manifests = was.Manifests
@@ -262,7 +259,7 @@ func covers(n *format.Node) bool {
 }
 
 // references returns the references of an array after the commit, by name.
-func (c *commit) references(is *staged, was, n *format.Node, old map[string]format.ChunkRef) (map[string]format.ChunkRef, error) {
+func (c *commit) references(is *staged, n *format.Node, old map[string]format.ChunkRef) map[string]format.ChunkRef {
 	refs := map[string]format.ChunkRef{}
 	add := func(index []uint32, ref format.ChunkRef) {
 		if !beyond(n, index) {
@@ -286,7 +283,7 @@ func (c *commit) references(is *staged, was, n *format.Node, old map[string]form
 			add(index, *ref)
 		}
 	}
-	return refs, nil
+	return refs
 }
 
 // differing returns the indices whose chunks differ.
@@ -306,7 +303,7 @@ func differing(old, refs map[string]format.ChunkRef) (indices [][]uint32) {
 
 // addManifest makes one manifest of all references of an array.
 func (c *commit) addManifest(n *format.Node, refs map[string]format.ChunkRef, files map[ID]format.ManifestFile) error {
-	list := slices.SortedFunc(maps.Values(refs), func(a, b format.ChunkRef) int { return format.CompareIndices(a.Index, b.Index) })
+	list := slices.SortedFunc(maps.Values(refs), func(a, b format.ChunkRef) int { return slices.Compare(a.Index, b.Index) })
 	m := format.ManifestRef{ID: newID()}
 	for i := range n.Shape {
 		e := format.Extent{From: list[0].Index[i]}

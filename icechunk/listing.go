@@ -54,6 +54,9 @@ func split[N any](path string, find func(path string) *N) (n *N, rest string) {
 func (l *listing) list(ctx context.Context, path string, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		n, rest := l.at(path)
+		if rest != "" && n != nil && !n.IsArray {
+			n, rest = nil, "" // below a group: nodes may be there, whose group has no document yet
+		}
 		switch {
 		case n != nil && rest != "" && how&store.Deep != 0:
 			l.listChunks(ctx, n, rest+"/", "", yield)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -470,4 +471,8 @@ func (r *Repository) ancestorsV1(ctx context.Context, id ID) iter.Seq2[Commit, e
 			id = s.Parent
 		}
 	}
+}
+
+func sortReferences(list []Reference) {
+	slices.SortFunc(list, func(a, b Reference) int { return strings.Compare(a.Name, b.Name) })
 }

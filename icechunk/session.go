@@ -111,7 +111,7 @@ func (r *Repository) branchTip(is *state, name string) (ID, error) {
 // inlineDefault is the default length of a chunk that is stored in its reference.
 const inlineDefault = 512
 
-// inlineLimit returns the length in a configuration. One that is not understood has none.
+// inlineLimit returns the length that a configuration has, or the default.
 func inlineLimit(config []byte) int {
 	v, _ := format.ParseFlex(config)
 	top, _ := v.(map[string]any)
@@ -149,8 +149,7 @@ func (s *Session) node(path string) *staged {
 	n := &s.base.content.Nodes[i]
 	is := &staged{id: n.ID, document: n.Document, time: s.base.content.Time}
 	if n.IsArray {
-		// A document that cannot be parsed has no chunks here.
-		is.shape, _ = shapeOf(n.Document)
+		is.shape = s.base.shapeOf(n)
 	}
 	return is
 }
@@ -257,8 +256,8 @@ func (s *Session) baseOf(path string, id format.NodeID) (*format.Node, metadata.
 		return nil, 0
 	}
 	n := &s.base.content.Nodes[i]
-	is, err := shapeOf(n.Document)
-	if err != nil || is == nil {
+	is := s.base.shapeOf(n)
+	if is == nil {
 		return nil, 0
 	}
 	return n, is.keys

@@ -600,3 +600,28 @@ func TestOtherDocuments(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestListBeforeGroup lists nodes whose group has no document yet.
+func TestListBeforeGroup(t *testing.T) {
+	r, _ := created(t)
+	s := session(t, r)
+	for _, name := range []string{"zarr.json", "x/y/zarr.json"} {
+		put(t, s, store.MustKey(name), []byte(`{"zarr_format": 3, "node_type": "group"}`))
+	}
+	x, err := store.ParsePath("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for how, want := range map[store.Listing]string{store.Flat: "y", store.Deep: "y/zarr.json"} {
+		var names []string
+		for e, err := range store.List(t.Context(), s, x, how) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, e.Name)
+		}
+		if !slices.Equal(names, []string{want}) {
+			t.Errorf("%v: %q, want %s", how, names, want)
+		}
+	}
+}

@@ -10,9 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,7 +25,7 @@ import (
 type Snapshot struct {
 	repository *Repository
 	content    *format.Snapshot
-	keys       sync.Map // how keys of chunks are made, by *format.Node
+	shapes     sync.Map // *shape of the documents that were parsed, by *format.Node
 }
 
 // documentName is the name of the document of a node.
@@ -88,11 +86,11 @@ func (s *Snapshot) Get(ctx context.Context, key store.Key, q store.Request, dst 
 	}
 	ref, err := s.reference(ctx, at.node, index)
 	if err != nil {
-		return nil, store.Info{}, at.fail(key, err)
+		return nil, store.Info{}, fmt.Errorf("%s: %w", key, err)
 	}
 	data, info, err := s.chunk(ctx, ref, q, dst)
 	if err != nil {
-		return nil, store.Info{}, at.fail(key, err)
+		return nil, store.Info{}, fmt.Errorf("%s: %w", key, err)
 	}
 	return data, info, nil
 }
@@ -109,15 +107,12 @@ func (s *Snapshot) Stat(ctx context.Context, key store.Key) (store.Info, error) 
 	}
 	ref, err := s.reference(ctx, at.node, index)
 	if err != nil {
-		return store.Info{}, at.fail(key, err)
+		return store.Info{}, fmt.Errorf("%s: %w", key, err)
 	}
 	return infoOf(ref), nil
 }
 
 func missing(key store.Key) error { return fmt.Errorf("%s: %w", key, fs.ErrNotExist) }
-
-// fail adds the key to an error.
-func (p part) fail(key store.Key, err error) error { return fmt.Errorf("%s: %w", key, err) }
 
 // document describes the document of a node.
 func (s *Snapshot) document(n *format.Node) store.Info {
@@ -147,27 +142,33 @@ func (s *Snapshot) chunkIndex(at part) (index []uint32, ok bool) {
 	return indexOf(s.keysOf(at.node), at.rest, len(at.node.Shape))
 }
 
-// keysOf returns how the document of an array gives its chunks keys.
+// shapeOf returns what the document of an array says, nil if it cannot be parsed: then it
+// is refused when the array is opened. Each document is parsed once.
+func (s *Snapshot) shapeOf(n *format.Node) *shape {
+	if found, ok := s.shapes.Load(n); ok {
+		return found.(*shape)
+	}
+	is, err := shapeOf(n.Document)
+	if err != nil {
+		is = nil
+	}
+	s.shapes.Store(n, is)
+	return is
+}
+
+// keysOf returns how an array gives its chunks keys.
 func (s *Snapshot) keysOf(n *format.Node) metadata.KeyEncoding {
-	if keys, ok := s.keys.Load(n); ok {
-		return keys.(metadata.KeyEncoding)
+	if is := s.shapeOf(n); is != nil {
+		return is.keys
 	}
-	keys := metadata.DefaultSlash
-	// A document that cannot be parsed is refused when the array is opened.
-	if is, err := shapeOf(n.Document); err == nil && is != nil {
-		keys = is.keys
-	}
-	s.keys.Store(n, keys)
-	return keys
+	return metadata.DefaultSlash
 }
 
 // reference returns the reference of a chunk. If there is none, the error wraps
 // [fs.ErrNotExist].
 func (s *Snapshot) reference(ctx context.Context, n *format.Node, index []uint32) (ref format.ChunkRef, err error) {
-	for i, d := range n.Shape {
-		if uint64(index[i]) >= d.Chunks {
-			return ref, fs.ErrNotExist
-		}
+	if beyond(n, index) {
+		return ref, fs.ErrNotExist
 	}
 	for _, m := range n.Manifests {
 		if !m.Contains(index) {
@@ -295,8 +296,4 @@ func chunkName(index []uint32) string {
 		name = strconv.AppendUint(append(name, '/'), uint64(n), 10)
 	}
 	return string(name)
-}
-
-func sortReferences(list []Reference) {
-	slices.SortFunc(list, func(a, b Reference) int { return strings.Compare(a.Name, b.Name) })
 }

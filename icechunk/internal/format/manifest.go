@@ -41,7 +41,7 @@ const (
 	Virtual                    // in an object beside the repository
 )
 
-// Reference is where a chunk is.
+// ChunkRef is where a chunk is.
 type ChunkRef struct {
 	Index   []uint32
 	Payload Payload
