@@ -130,7 +130,8 @@ func (s *Session) Base() ID { return s.base.ID() }
 // Branch returns the branch that a commit changes.
 func (s *Session) Branch() string { return s.branch }
 
-// Close closes the repository. Changes that are not committed are lost.
+// Close closes the repository, which other sessions and snapshots may share. Changes that
+// are not committed are lost.
 func (s *Session) Close() error { return s.repository.Close() }
 
 // node returns the node at a path as the session has it, or nil. The caller holds the

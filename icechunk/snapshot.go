@@ -59,7 +59,7 @@ func (r *Repository) open(ctx context.Context, id ID) (*Snapshot, error) {
 // ID returns the ID of the snapshot.
 func (s *Snapshot) ID() ID { return s.content.ID }
 
-// Close closes the repository.
+// Close closes the repository, which other snapshots and sessions may share.
 func (s *Snapshot) Close() error { return s.repository.Close() }
 
 // part is what a key is a part of.
