@@ -38,7 +38,7 @@ type reference struct {
 func startReference(t *testing.T, dir string) *reference {
 	t.Helper()
 	python := interpreter(t)
-	if err := exec.Command(python, "-c", "import icechunk").Run(); err != nil {
+	if err := exec.Command(python, "-c", "import icechunk; icechunk.__version__").Run(); err != nil {
 		t.Skip("there is no icechunk for Python")
 	}
 	c := exec.Command(python, "-u", "icechunk_oracle.py", dir)
