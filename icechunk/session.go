@@ -39,6 +39,7 @@ type Session struct {
 	branch     string
 	base       *Snapshot
 	inline     int // bytes of the longest chunk that is stored in its reference
+	began      beginning
 
 	mu     sync.RWMutex
 	nodes  map[string]*staged                            // by path; of a node that is deleted, too
@@ -89,7 +90,7 @@ func (r *Repository) Session(ctx context.Context, branch string) (*Session, erro
 		return nil, err
 	}
 	return &Session{
-		repository: r, branch: branch, base: base, inline: inlineLimit(is.Config), aside: memstore.New(),
+		repository: r, branch: branch, base: base, inline: inlineLimit(is.Config), aside: memstore.New(), began: begun(is.Repository, id),
 		nodes: map[string]*staged{}, chunks: map[format.NodeID]map[string]*format.ChunkRef{},
 		early: map[store.Key]*format.ChunkRef{},
 	}, nil
