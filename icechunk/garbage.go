@@ -215,8 +215,8 @@ func (g *garbage) objects(ctx context.Context, folder string) func(yield func(fo
 			}
 			g.visited++
 			g.progress("objects", g.visited)
-			id, ok := format.ParseObjectID(e.Name)
-			if !ok || e.Dir || id.String() != e.Name {
+			id, ok := objectOf(e)
+			if !ok {
 				g.report.Foreign++
 				continue
 			}
@@ -225,6 +225,13 @@ func (g *garbage) objects(ctx context.Context, folder string) func(yield func(fo
 			}
 		}
 	}
+}
+
+// objectOf returns the ID of an object in a folder. Other names are not of objects, also
+// the name of an ID in small letters.
+func objectOf(e store.Entry) (id ID, ok bool) {
+	id, ok = format.ParseObjectID(e.Name)
+	return id, ok && !e.Dir && id.String() == e.Name
 }
 
 // isOld reports whether an object may be deleted because of its age.

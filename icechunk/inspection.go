@@ -79,6 +79,7 @@ type inspection struct {
 	paths   map[format.NodeID]string
 	sources map[string]format.ChunkRef // the last reference to each object beside
 	logs    []ID
+	first   map[ID]bool // snapshots without a parent
 }
 
 // placed says where a manifest has references of an array.
@@ -94,7 +95,7 @@ const seen = math.MaxUint64
 // the sizes, and reports what is wrong. It takes about 32 bytes of memory for each chunk
 // object, and changes nothing.
 func (r *Repository) Check(ctx context.Context, opt *CheckOptions) (*CheckReport, error) {
-	c := &inspection{report: &CheckReport{Orphans: map[string]Deleted{}}, files: map[ID]format.ManifestFile{}, layout: map[ID][]placed{}, paths: map[format.NodeID]string{}, sources: map[string]format.ChunkRef{}}
+	c := &inspection{report: &CheckReport{Orphans: map[string]Deleted{}}, files: map[ID]format.ManifestFile{}, layout: map[ID][]placed{}, paths: map[format.NodeID]string{}, sources: map[string]format.ChunkRef{}, first: map[ID]bool{}}
 	if opt != nil {
 		c.opt = *opt
 	}
@@ -149,8 +150,9 @@ func (c *inspection) run(ctx context.Context) error {
 	}
 	c.report.Snapshots, c.report.Manifests = int64(len(c.snapshots)), int64(len(c.manifests))
 	if is.Repository != nil {
+		clear(c.first) // snapshots of version 2 do not tell
 		for _, s := range is.Snapshots {
-			if c.snapshots[s.ID] {
+			if c.first[s.ID] = s.Parent < 0; c.snapshots[s.ID] {
 				c.logs = append(c.logs, s.Pruned...)
 			}
 		}
@@ -184,6 +186,7 @@ func (c *inspection) run(ctx context.Context) error {
 // snapshot looks at a snapshot that was read.
 func (c *inspection) snapshot(s *format.Snapshot) {
 	name := snapshotName(s.ID)
+	c.first[s.ID] = s.Parent == ID{}
 	for _, f := range s.Files {
 		if was, ok := c.files[f.ID]; ok && (was.Size != f.Size || was.References != f.References) {
 			c.add(Finding{Kind: FoundSize, Key: name, Message: fmt.Sprintf("it says other sizes of the manifest %v than another snapshot", f.ID)})
@@ -288,7 +291,7 @@ func (c *inspection) transactions(ctx context.Context, ids []ID) error {
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, errMissing) && id == format.InitialSnapshot:
+		case errors.Is(err, errMissing) && c.first[id]:
 			return nil // repositories that began with version 1 have none
 		}
 		return c.bad(name, err)
@@ -308,8 +311,8 @@ func (c *inspection) list(ctx context.Context, folder string) error {
 		}
 		n++
 		c.progress(folder, n)
-		id, ok := format.ParseObjectID(e.Name)
-		if !ok || e.Dir {
+		id, ok := objectOf(e)
+		if !ok {
 			continue
 		}
 		live := c.snapshots[id]

@@ -41,8 +41,8 @@ func (r *Repository) backups(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// overwritten returns the commits that the history has lost, of the tips in the latest
-// former objects, and the number of those that it did not look at. failed is told of an
+// overwritten returns the commits that the history has lost, the latest first, of the tips
+// in the latest former objects, and the number of those that it did not look at. failed is told of an
 // object that cannot be read.
 //
 // A tip that no branch or tag leads to is not always lost: somebody may have reset or
@@ -59,14 +59,18 @@ func (r *Repository) overwritten(ctx context.Context, repo *format.Repository, m
 	for _, s := range repo.Snapshots {
 		known[s.ID] = true
 	}
+	var began time.Time // of the log, whose first part may have been deleted
 	for u, err := range r.updates(ctx, repo) {
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
 		if err != nil {
 			if err = failed(repositoryKey, err); err != nil {
 				return nil, 0, err
 			}
 			break
 		}
-		known[u.New], known[u.Previous] = true, true
+		known[u.New], known[u.Previous], began = true, true, u.Time
 	}
 	for _, name := range names {
 		was, err := r.former(ctx, name)
@@ -80,12 +84,13 @@ func (r *Repository) overwritten(ctx context.Context, repo *format.Repository, m
 			continue
 		}
 		for _, ref := range was.Branches {
-			if s := was.Snapshots[ref.Snapshot]; !known[s.ID] {
+			if s := was.Snapshots[ref.Snapshot]; !known[s.ID] && s.Time.After(began) {
 				known[s.ID] = true
 				list = append(list, Overwritten{s.ID, ref.Name, s.Time, s.Message})
 			}
 		}
 	}
+	slices.SortFunc(list, func(a, b Overwritten) int { return b.Time.Compare(a.Time) })
 	return list, left, nil
 }
 

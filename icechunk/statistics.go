@@ -148,7 +148,7 @@ func (t *Statistics) list(ctx context.Context, s *survey, native *format.Table[u
 			}
 			n++
 			s.progress("objects", n)
-			id, isObject := format.ParseObjectID(e.Name)
+			id, isObject := objectOf(e)
 			live := !isObject // backups, and what other programs have put there
 			switch folder {
 			case manifestFolder:
