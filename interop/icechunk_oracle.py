@@ -5,6 +5,7 @@
 Usage: icechunk_oracle.py REPOSITORY
 """
 
+import datetime
 import json
 import os
 import sys
@@ -58,7 +59,36 @@ def change(request):
     return session.commit(request["message"])
 
 
-operations = {f.__name__: f for f in (read, log, diff, change)}
+def expire(request):
+    """Expires commits before a time, and returns their IDs."""
+    return sorted(
+        repo.expire_snapshots(
+            older_than=datetime.datetime.fromisoformat(request["before"]),
+            delete_expired_branches=request["branches"],
+            delete_expired_tags=request["tags"],
+        )
+    )
+
+
+def collect(request):
+    """Collects garbage that was stored before a time."""
+    s = repo.garbage_collect(datetime.datetime.fromisoformat(request["before"]))
+    return [s.snapshots_deleted, s.transaction_logs_deleted, s.manifests_deleted, s.chunks_deleted, s.bytes_deleted]
+
+
+def stats(_):
+    """The bytes of native, inline and virtual chunks."""
+    s = repo.chunk_storage_stats()
+    return [s.native_bytes, s.inlined_bytes, s.virtual_bytes]
+
+
+def references(_):
+    """The branches and tags, each with the IDs of its commits, the last one first."""
+    found = {f"branch:{name}": [s.id for s in repo.ancestry(branch=name)] for name in repo.list_branches()}
+    return found | {f"tag:{name}": [s.id for s in repo.ancestry(tag=name)] for name in repo.list_tags()}
+
+
+operations = {f.__name__: f for f in (read, log, diff, change, expire, collect, stats, references)}
 
 print(json.dumps({"ok": icechunk.__version__}), flush=True)
 for line in sys.stdin:
