@@ -31,11 +31,24 @@ var ErrNothing = errors.New("the session has no changes")
 
 // Commit publishes the changes of the session as a new snapshot of its branch, and ends
 // the session. If somebody else has committed to the branch since the session began, the
-// error wraps [store.ErrConflict] and names that commit; nothing is published.
+// error is a [*ConflictError] and names that commit. Nothing is published then, and the
+// session goes on: [Session.Rebase] may move it to the tip.
 //
 // Manifests, the transaction log and the snapshot are stored first. Then one conditional
 // write of the object repo publishes them, as the specification describes.
 func (s *Session) Commit(ctx context.Context, message string) (ID, error) {
+	return s.commit(ctx, message, false)
+}
+
+// Amend is Commit, but the new snapshot takes the place of the one that the session began
+// with, and has the changes of both. A session without changes replaces the message. The
+// replaced snapshot stays until garbage is collected, and where a tag or another branch
+// leads to it.
+func (s *Session) Amend(ctx context.Context, message string) (ID, error) {
+	return s.commit(ctx, message, true)
+}
+
+func (s *Session) commit(ctx context.Context, message string, amends bool) (ID, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
@@ -47,15 +60,20 @@ func (s *Session) Commit(ctx context.Context, message string) (ID, error) {
 	if err := s.checkFinished(ctx); err != nil {
 		return ID{}, err
 	}
-	c := &commit{Session: s, snapshot: &format.Snapshot{ID: newID(), Message: message, Extra: s.base.content.Extra}}
+	c := &commit{Session: s, amends: amends, snapshot: &format.Snapshot{ID: newID(), Message: message, Extra: s.base.content.Extra}}
 	c.log.ID = c.snapshot.ID
 	// The time has to be later than that of the snapshot before, whatever the clock says.
 	c.snapshot.Time = later(time.Now(), s.base.content.Time)
 	if err := c.gather(ctx); err != nil {
 		return ID{}, err
 	}
-	if c.isEmpty() {
+	if c.isEmpty() && !amends {
 		return ID{}, ErrNothing
+	}
+	if amends {
+		if err := c.merge(ctx); err != nil {
+			return ID{}, err
+		}
 	}
 	if err := c.store(ctx); err != nil {
 		return ID{}, err
@@ -65,6 +83,23 @@ func (s *Session) Commit(ctx context.Context, message string) (ID, error) {
 		return c.snapshot.ID, err
 	}
 	return c.snapshot.ID, nil
+}
+
+// merge adds the log of the commit that is amended. A commit that was rebased onto one of
+// the two has to be compared with both.
+func (c *commit) merge(ctx context.Context) error {
+	if c.base.ID() == format.InitialSnapshot {
+		return fmt.Errorf("%w: the first snapshot of a repository is never amended: commit", zarr.ErrInvalidArgument)
+	}
+	l, err := c.repository.transactions(ctx, c.base.ID())
+	if err != nil {
+		return err
+	}
+	if len(l.Moves) > 0 {
+		return fmt.Errorf("%w: the commit %v has moved nodes, and such a commit is not amended: commit", zarr.ErrUnsupported, c.base.ID())
+	}
+	c.log.Merge(l)
+	return nil
 }
 
 // forgotten are the directories below __varve that a commit leaves out: records of grids
@@ -100,6 +135,7 @@ func later(t, after time.Time) time.Time {
 // commit is what a session publishes.
 type commit struct {
 	*Session
+	amends   bool
 	snapshot *format.Snapshot
 	log      format.TransactionLog
 	objects  []object // to be stored, the manifests first
@@ -221,7 +257,7 @@ func (c *commit) gatherArray(ctx context.Context, n *format.Node, is *staged, wa
 		n.Shape = append(n.Shape, format.Dimension{Length: uint64(is.array.Shape[i]), Chunks: uint64(chunks)})
 	}
 	isMoved := true
-	if base, keys := c.baseOf(n.Path, is.id); base != nil {
+	if base, keys := c.base.array(n.Path, is.id); base != nil {
 		isMoved = keys != is.keys
 	}
 	return c.gatherChunks(ctx, n, was, is, isMoved, files)
@@ -361,15 +397,24 @@ func (c *commit) publish(ctx context.Context) error {
 		}
 		at, ok := format.Find(repo.Branches, c.branch)
 		if !ok {
-			return format.Update{}, fmt.Errorf("%w: the branch %q was deleted since the session began", store.ErrConflict, c.branch)
+			return format.Update{}, c.branchGone()
 		}
-		tip := repo.Snapshots[repo.Branches[at].Snapshot]
+		k := repo.Branches[at].Snapshot
+		tip := repo.Snapshots[k]
 		if tip.ID != c.base.ID() {
-			return format.Update{}, fmt.Errorf("%w: the session began at %v, and the branch %q is at %v now, of %s: %q", store.ErrConflict, c.base.ID(), c.branch, tip.ID, tip.Time.Format(time.RFC3339), tip.Message)
+			is := state{Repository: repo}
+			return format.Update{}, &ConflictError{Branch: c.branch, Base: c.base.ID(), Tip: is.commit(k)}
 		}
-		i := repo.Insert(format.SnapshotInfo{ID: c.snapshot.ID, Time: c.snapshot.Time, Message: c.snapshot.Message}, tip.ID)
-		repo.Branches[at].Snapshot = i
-		return format.Update{Kind: format.Committed, Name: c.branch, New: c.snapshot.ID}, nil
+		info := format.SnapshotInfo{ID: c.snapshot.ID, Time: c.snapshot.Time, Message: c.snapshot.Message}
+		u, parent := format.Update{Kind: format.Committed, Name: c.branch, New: c.snapshot.ID}, tip.ID
+		if c.amends {
+			if tip.Parent < 0 {
+				return u, fmt.Errorf("%w: the first snapshot of a branch is never amended: commit", zarr.ErrInvalidArgument)
+			}
+			u.Kind, u.Previous, parent, info.Pruned = format.Amended, tip.ID, repo.Snapshots[tip.Parent].ID, tip.Pruned
+		}
+		repo.Branches[at].Snapshot = repo.Insert(info, parent)
+		return u, nil
 	})
 }
 

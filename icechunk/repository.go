@@ -230,17 +230,22 @@ func (r *Repository) ancestors(ctx context.Context, is *state, id ID) iter.Seq2[
 			return
 		}
 		for i >= 0 { // no snapshot is its own ancestor
-			s := is.Snapshots[i]
-			c := Commit{ID: s.ID, Time: s.Time, Message: s.Message}
-			if s.Parent >= 0 {
-				c.Parent = is.Snapshots[s.Parent].ID
-			}
-			if !yield(c, ctx.Err()) || ctx.Err() != nil {
+			if !yield(is.commit(i), ctx.Err()) || ctx.Err() != nil {
 				return
 			}
-			i = s.Parent
+			i = is.Snapshots[i].Parent
 		}
 	}
+}
+
+// commit returns what the repository says of a snapshot.
+func (s *state) commit(i int) Commit {
+	is := s.Snapshots[i]
+	c := Commit{ID: is.ID, Time: is.Time, Message: is.Message}
+	if is.Parent >= 0 {
+		c.Parent = s.Snapshots[is.Parent].ID
+	}
+	return c
 }
 
 // Snapshot opens what follows @ in a location: a branch, a tag, a snapshot or a time. ""
