@@ -4,6 +4,7 @@ package icechunk
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -395,6 +396,9 @@ func (c *commit) publish(ctx context.Context) error {
 		if _, ok := repo.FindSnapshot(c.snapshot.ID); ok {
 			return format.Update{}, errPublished
 		}
+		if err := c.checkCollected(ctx, repo); err != nil {
+			return format.Update{}, err
+		}
 		at, ok := format.Find(repo.Branches, c.branch)
 		if !ok {
 			return format.Update{}, c.branchGone()
@@ -465,9 +469,9 @@ func (r *Repository) update(ctx context.Context, change func(repo *format.Reposi
 		}
 		now := time.Now()
 		backup := backupName(now)
-		u.Time = now
+		u.Time = cmp.Or(u.Time, now)
 		if len(repo.Updates) > 0 {
-			u.Time = later(now, repo.Updates[0].Time)
+			u.Time = later(u.Time, repo.Updates[0].Time)
 			repo.Updates[0].Backup = backup
 		}
 		if len(repo.Updates) >= mostUpdates {
@@ -480,7 +484,7 @@ func (r *Repository) update(ctx context.Context, change func(repo *format.Reposi
 			_, err = r.parseRepository(fresh)
 		}
 		if err == nil {
-			err = r.put(ctx, "overwritten/"+backup, data)
+			err = r.put(ctx, backupFolder+"/"+backup, data)
 		}
 		if err != nil {
 			return unknown(err)

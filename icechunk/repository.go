@@ -162,7 +162,7 @@ func (r *Repository) read(ctx context.Context, name string, kind format.Kind) ([
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && kind != format.KindRepository:
 		// Something names it. A missing chunk would be read as the fill value.
-		return nil, r.fail(name, fmt.Errorf("%w: there is no such object", format.ErrDamaged))
+		return nil, r.fail(name, errMissing)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
@@ -172,6 +172,9 @@ func (r *Repository) read(ctx context.Context, name string, kind format.Kind) ([
 	}
 	return body, nil
 }
+
+// errMissing means that an object does not exist which another one names.
+var errMissing = fmt.Errorf("%w: there is no such object", format.ErrDamaged)
 
 // fail adds the key of an object to an error.
 func (r *Repository) fail(name string, err error) error {

@@ -42,6 +42,7 @@ type Session struct {
 	rules      []splitRule // for manifests
 	stored     *memory     // of chunks of this session and of those before it; may be nil
 	reads      reads
+	began      beginning
 
 	mu     sync.RWMutex
 	base   *Snapshot                                     // a rebase replaces it
@@ -94,7 +95,7 @@ func (r *Repository) Session(ctx context.Context, branch string) (*Session, erro
 	}
 	config := settings(is.Config)
 	return &Session{
-		repository: r, branch: branch, base: base, inline: inlineLimit(config), rules: splitRules(config), aside: memstore.New(),
+		repository: r, branch: branch, base: base, inline: inlineLimit(config), rules: splitRules(config), aside: memstore.New(), began: begun(is.Repository, id),
 		nodes: map[string]*staged{}, chunks: map[format.NodeID]map[string]*format.ChunkRef{},
 		early: map[store.Key]*format.ChunkRef{},
 	}, nil

@@ -30,10 +30,10 @@ type Staging struct {
 	// is set before the first location is opened.
 	Policy Policy
 
-	stored   memory
-	mu       sync.Mutex // of the lists; it is never held during a request
+	mu       sync.Mutex // of what follows; it is never held during a request
 	sessions []*opened
-	ended    []*opened // committed, and to be closed
+	ended    []*opened          // committed, and to be closed
+	stored   map[string]*memory // by repository
 }
 
 // opened is a session that was begun for a location, or that begins.
@@ -161,8 +161,22 @@ func (s *Staging) begin(ctx context.Context, repository, branch string) (*Sessio
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	session.stored = &s.stored
+	session.remember(s.memory(repository))
 	return session, nil
+}
+
+// memory returns what sessions of a repository have stored.
+func (s *Staging) memory(repository string) *memory {
+	key := normal(repository)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stored == nil {
+		s.stored = map[string]*memory{}
+	}
+	if s.stored[key] == nil {
+		s.stored[key] = new(memory)
+	}
+	return s.stored[key]
 }
 
 // set says that a session has begun, or removes it if it has not.
