@@ -620,8 +620,9 @@ func Create(ctx context.Context, s store.Store, root store.Path, opt *Options) (
 	return Open(ctx, s, root, opt)
 }
 
-// checkEmpty returns an error if something is where a repository is to be made.
-func (r *Repository) checkEmpty(ctx context.Context) error {
+// checkEmpty returns an error if something is where a repository is to be made, except
+// some names.
+func (r *Repository) checkEmpty(ctx context.Context, except ...string) error {
 	switch _, err := r.state(ctx); {
 	case err == nil:
 		return fmt.Errorf("%w: a repository", ErrExists)
@@ -634,6 +635,8 @@ func (r *Repository) checkEmpty(ctx context.Context) error {
 			return nil // the write of the object repo has a condition
 		case err != nil:
 			return err
+		case slices.Contains(except, e.Name):
+			continue
 		}
 		return fmt.Errorf("%w: the place has %q, and a repository begins empty: choose another one", ErrExists, e.Name)
 	}

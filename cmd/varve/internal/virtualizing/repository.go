@@ -153,3 +153,9 @@ func strange(chain []metadata.Extension) string {
 	}
 	return ""
 }
+
+// Reference makes a file or a node virtual chunks of a repository of Icechunk.
+func Reference(cmd *cobra.Command, from, to string, dry bool) error {
+	f := &virtualizeFlags{out: to, dry: dry}
+	return f.intoRepository(cmd, []string{from})
+}
