@@ -167,10 +167,14 @@ func (c *commit) gatherNode(ctx context.Context, path string, files map[ID]forma
 	if was != nil {
 		n.Extra = was.Extra
 	}
+	err := error(nil)
 	if is.shape != nil {
-		if err := c.gatherArray(ctx, &n, is, was, files); err != nil {
-			return err
-		}
+		err = c.gatherArray(ctx, &n, is, was, files)
+	} else {
+		n.Document, err = alone(is.document)
+	}
+	if err != nil {
+		return err
 	}
 	c.note(&n, was)
 	c.snapshot.Nodes = append(c.snapshot.Nodes, n)
@@ -332,6 +336,21 @@ func compact(text []byte) []byte {
 		return text
 	}
 	return b.Bytes()
+}
+
+// alone returns the document of a group without consolidated metadata. A snapshot has all
+// documents in one object, and other programs would leave the copies stale: the reference
+// writes none.
+func alone(document []byte) ([]byte, error) {
+	n, err := metadata.Parse(document, metadata.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	g, ok := n.(*metadata.Group)
+	if !ok || g.Consolidated == nil {
+		return document, nil
+	}
+	return g.WithConsolidated(nil).Marshal(metadata.Limits{})
 }
 
 // portable returns the document of an array as the reference reads it, nil if it is so
