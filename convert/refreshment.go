@@ -129,11 +129,11 @@ func (r *refreshment) visit(ctx context.Context, from, to *store.Entry) error {
 	case to != nil && to.Size == from.Size && isAfter(to.Modified, from.Modified):
 		r.conv.keep()
 	case r.conv.pair.DryRun:
-		return r.conv.counted(from.Size, nil)
+		return r.conv.count.value(from.Size, nil)
 	default:
 		r.g.Go(func() error {
 			info := store.Info{Size: from.Size, Version: from.Version}
-			return r.conv.counted(r.values.CopySettled(ctx, r.place.MustKey(name), r.m.path.MustKey(was), info))
+			return r.conv.count.value(r.values.CopySettled(ctx, r.place.MustKey(name), r.m.path.MustKey(was), info))
 		})
 	}
 	return nil
@@ -203,9 +203,9 @@ type target struct {
 	copied bool // chunks beyond the extent may stay, if the source has them
 }
 
-func (c *conversion) targets() targets {
+func (s *survey) targets() targets {
 	all := targets{}
-	for _, m := range c.survey.members {
+	for _, m := range s.members {
 		if m.Kind == "array" {
 			all[strings.TrimPrefix(m.Path+"/", "/")] = &target{layoutOfNode(m.result), m.reason == nil}
 		}

@@ -224,104 +224,32 @@ func (c *commit) gatherArray(ctx context.Context, n *format.Node, is *staged, wa
 	for i, chunks := range lengths {
 		n.Shape = append(n.Shape, format.Dimension{Length: uint64(is.array.Shape[i]), Chunks: uint64(chunks)})
 	}
-	old := map[string]format.ChunkRef{}
-	if was != nil {
-		for ref, err := range c.base.references(ctx, was) {
-			if err != nil {
-				return err
-			}
-			ref.Index = slices.Clone(ref.Index)
-			old[chunkName(ref.Index)] = ref
-		}
+	isMoved := true
+	if base, keys := c.baseOf(n.Path, is.id); base != nil {
+		isMoved = keys != is.keys
 	}
-	refs := c.references(is, n, old)
-	changes := differing(old, refs)
-	if len(changes) == 0 && was != nil && covers(was) {
-		n.Manifests = was.Manifests
-		return c.keepFiles(was.Manifests, files)
-	}
-	if len(changes) > 0 {
-		c.log.Chunks = append(c.log.Chunks, format.ChunkChanges{Node: n.ID, Indices: changes})
-	}
+	return c.gatherChunks(ctx, n, was, is, isMoved, files)
+}
+
+// addManifest makes a manifest of references, which are in order.
+func (c *commit) addManifest(n *format.Node, refs []format.ChunkRef, files map[ID]format.ManifestFile) error {
 	if len(refs) == 0 {
 		return nil
 	}
-	return c.addManifest(n, refs, files)
-}
-
-// covers reports whether no reference of an array may lie beyond it. Other programs leave
-// such references, which a larger shape would show.
-func covers(n *format.Node) bool {
-	for _, m := range n.Manifests {
-		for i, e := range m.Extents {
-			if uint64(e.To) > n.Shape[i].Chunks {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// references returns the references of an array after the commit, by name.
-func (c *commit) references(is *staged, n *format.Node, old map[string]format.ChunkRef) map[string]format.ChunkRef {
-	refs := map[string]format.ChunkRef{}
-	add := func(index []uint32, ref format.ChunkRef) {
-		if !beyond(n, index) {
-			ref.Index = index
-			refs[chunkName(index)] = ref
-		}
-	}
-	if was, keys := c.baseOf(n.Path, is.id); was != nil && keys == is.keys {
-		for _, ref := range old {
-			add(ref.Index, ref)
-		}
-	}
-	for name, ref := range c.chunks[is.id] {
-		// Chunks by other encodings are those of a former grid.
-		index, ok := indexOf(is.keys, name, len(n.Shape))
-		switch {
-		case !ok:
-		case ref == nil:
-			delete(refs, chunkName(index))
-		default:
-			add(index, *ref)
-		}
-	}
-	return refs
-}
-
-// differing returns the indices whose chunks differ.
-func differing(old, refs map[string]format.ChunkRef) (indices [][]uint32) {
-	for name, ref := range old {
-		if now, ok := refs[name]; !ok || infoOf(now).Version != infoOf(ref).Version {
-			indices = append(indices, ref.Index)
-		}
-	}
-	for name, ref := range refs {
-		if _, ok := old[name]; !ok {
-			indices = append(indices, ref.Index)
-		}
-	}
-	return indices
-}
-
-// addManifest makes one manifest of all references of an array.
-func (c *commit) addManifest(n *format.Node, refs map[string]format.ChunkRef, files map[ID]format.ManifestFile) error {
-	list := slices.SortedFunc(maps.Values(refs), func(a, b format.ChunkRef) int { return slices.Compare(a.Index, b.Index) })
 	m := format.ManifestRef{ID: newID()}
 	for i := range n.Shape {
-		e := format.Extent{From: list[0].Index[i]}
-		for _, ref := range list {
+		e := format.Extent{From: refs[0].Index[i]}
+		for _, ref := range refs {
 			e.From, e.To = min(e.From, ref.Index[i]), max(e.To, ref.Index[i]+1)
 		}
 		m.Extents = append(m.Extents, e)
 	}
-	data, err := format.Seal(program, format.KindManifest, format.EncodeManifest(m.ID, []format.ArrayRefs{{Node: n.ID, Refs: list}}))
+	data, err := format.Seal(program, format.KindManifest, format.EncodeManifest(m.ID, []format.ArrayRefs{{Node: n.ID, Refs: refs}}))
 	if err != nil {
 		return err
 	}
-	n.Manifests = []format.ManifestRef{m}
-	files[m.ID] = format.ManifestFile{ID: m.ID, Size: uint64(len(data)), References: uint32(len(list))}
+	n.Manifests = append(n.Manifests, m)
+	files[m.ID] = format.ManifestFile{ID: m.ID, Size: uint64(len(data)), References: uint32(len(refs))}
 	c.objects = append(c.objects, object{"manifests/" + m.ID.String(), format.KindManifest, data})
 	return nil
 }

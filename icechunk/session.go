@@ -38,7 +38,8 @@ type Session struct {
 	repository *Repository
 	branch     string
 	base       *Snapshot
-	inline     int // bytes of the longest chunk that is stored in its reference
+	inline     int         // bytes of the longest chunk that is stored in its reference
+	rules      []splitRule // for manifests
 
 	mu     sync.RWMutex
 	nodes  map[string]*staged                            // by path; of a node that is deleted, too
@@ -88,8 +89,9 @@ func (r *Repository) Session(ctx context.Context, branch string) (*Session, erro
 	if err != nil {
 		return nil, err
 	}
+	config := settings(is.Config)
 	return &Session{
-		repository: r, branch: branch, base: base, inline: inlineLimit(is.Config), aside: memstore.New(),
+		repository: r, branch: branch, base: base, inline: inlineLimit(config), rules: splitRules(config), aside: memstore.New(),
 		nodes: map[string]*staged{}, chunks: map[format.NodeID]map[string]*format.ChunkRef{},
 		early: map[store.Key]*format.ChunkRef{},
 	}, nil
@@ -111,11 +113,16 @@ func (r *Repository) branchTip(is *state, name string) (ID, error) {
 // inlineDefault is the default length of a chunk that is stored in its reference.
 const inlineDefault = 512
 
-// inlineLimit returns the length that a configuration has, or the default.
-func inlineLimit(config []byte) int {
+// settings parses the configuration of a repository. What is damaged is not there.
+func settings(config []byte) map[string]any {
 	v, _ := format.ParseFlex(config)
 	top, _ := v.(map[string]any)
-	switch n := top["inline_chunk_threshold_bytes"].(type) {
+	return top
+}
+
+// inlineLimit returns the length that a configuration has, or the default.
+func inlineLimit(config map[string]any) int {
+	switch n := config["inline_chunk_threshold_bytes"].(type) {
 	case uint64:
 		return int(min(n, 1<<16))
 	case int64:
@@ -635,3 +642,11 @@ func (s *Session) SetVirtual(key store.Key, v Virtual) error {
 	s.set(at, ref)
 	return nil
 }
+
+// Lock implements [store.Locker]. The writers of a session are in this process.
+func (s *Session) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
+	return store.Lock(ctx, s.aside, dir)
+}
+
+// LockHolder implements [store.Locker]. Only this process can hold the lock.
+func (s *Session) LockHolder(store.Path) store.Holder { return store.Holder{} }

@@ -58,7 +58,17 @@ def change(request):
     return session.commit(request["message"])
 
 
-operations = {f.__name__: f for f in (read, log, diff, change)}
+def split(request):
+    """Configures how manifests are split, from the next commit on."""
+    global repo
+    condition = icechunk.ManifestSplitCondition.name_matches(request["names"])
+    sizes = {condition: {icechunk.ManifestSplitDimCondition.Axis(0): request["chunks"]}}
+    manifest = icechunk.ManifestConfig(splitting=icechunk.ManifestSplittingConfig.from_dict(sizes))
+    repo = repo.reopen(config=icechunk.RepositoryConfig(manifest=manifest))
+    repo.save_config()
+
+
+operations = {f.__name__: f for f in (read, log, diff, change, split)}
 
 print(json.dumps({"ok": icechunk.__version__}), flush=True)
 for line in sys.stdin:
