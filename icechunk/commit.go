@@ -204,10 +204,14 @@ func (c *commit) gatherNode(ctx context.Context, path string, files map[ID]forma
 	if was != nil {
 		n.Extra = was.Extra
 	}
+	err := error(nil)
 	if is.shape != nil {
-		if err := c.gatherArray(ctx, &n, is, was, files); err != nil {
-			return err
-		}
+		err = c.gatherArray(ctx, &n, is, was, files)
+	} else {
+		n.Document, err = alone(is.document)
+	}
+	if err != nil {
+		return err
 	}
 	c.note(&n, was)
 	c.snapshot.Nodes = append(c.snapshot.Nodes, n)
@@ -297,6 +301,21 @@ func compact(text []byte) []byte {
 		return text
 	}
 	return b.Bytes()
+}
+
+// alone returns the document of a group without consolidated metadata. A snapshot has all
+// documents in one object, and other programs would leave the copies stale: the reference
+// writes none.
+func alone(document []byte) ([]byte, error) {
+	n, err := metadata.Parse(document, metadata.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	g, ok := n.(*metadata.Group)
+	if !ok || g.Consolidated == nil {
+		return document, nil
+	}
+	return g.WithConsolidated(nil).Marshal(metadata.Limits{})
 }
 
 // portable returns the document of an array as the reference reads it, nil if it is so
@@ -597,8 +616,9 @@ func Create(ctx context.Context, s store.Store, root store.Path, opt *Options) (
 	return Open(ctx, s, root, opt)
 }
 
-// checkEmpty returns an error if something is where a repository is to be made.
-func (r *Repository) checkEmpty(ctx context.Context) error {
+// checkEmpty returns an error if something is where a repository is to be made, except
+// some names.
+func (r *Repository) checkEmpty(ctx context.Context, except ...string) error {
 	switch _, err := r.state(ctx); {
 	case err == nil:
 		return fmt.Errorf("%w: a repository", ErrExists)
@@ -611,6 +631,8 @@ func (r *Repository) checkEmpty(ctx context.Context) error {
 			return nil // the write of the object repo has a condition
 		case err != nil:
 			return err
+		case slices.Contains(except, e.Name):
+			continue
 		}
 		return fmt.Errorf("%w: the place has %q, and a repository begins empty: choose another one", ErrExists, e.Name)
 	}

@@ -143,13 +143,18 @@ func (r *Repository) state(ctx context.Context) (*state, error) {
 	if repo.Status.Availability == format.Offline {
 		return nil, fmt.Errorf("%w since %s: %s", ErrUnavailable, repo.Status.Since.Format(time.RFC3339), repo.Status.Reason)
 	}
+	return stateOf(repo), nil
+}
+
+// stateOf returns what the object repo says.
+func stateOf(repo *format.Repository) *state {
 	named := func(list []format.Reference) (refs []Reference) {
 		for _, ref := range list {
 			refs = append(refs, Reference{ref.Name, repo.Snapshots[ref.Snapshot].ID})
 		}
 		return refs
 	}
-	return &state{repo, named(repo.Branches), named(repo.Tags)}, nil
+	return &state{repo, named(repo.Branches), named(repo.Tags)}
 }
 
 // read reads an object of the repository.

@@ -333,7 +333,7 @@ func (s *Session) stat(ctx context.Context, key store.Key) (store.Info, error) {
 // Can implements [store.Writer].
 func (s *Session) Can(op store.Op) bool {
 	switch op {
-	case store.OpPut, store.OpPutIf, store.OpDelete, store.OpDeleteIf, store.OpClone:
+	case store.OpPut, store.OpPutIf, store.OpDelete, store.OpDeleteIf, store.OpClone, store.OpCopy:
 		return true
 	}
 	return false
@@ -342,13 +342,19 @@ func (s *Session) Can(op store.Op) bool {
 // Write implements [store.Writer].
 func (s *Session) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
 	var stored *format.ChunkRef
-	isPut := c.Op == store.OpPut || c.Op == store.OpPutIf
-	if isPut && c.Key.Base() != documentName && !isOwn(c.Key) {
-		// The bytes are stored before the lock is taken.
-		var err error
-		if stored, err = s.storeChunk(ctx, c.Value); err != nil {
-			return store.Written{}, err
-		}
+	var err error
+	isPut := c.Op == store.OpPut || c.Op == store.OpPutIf || c.Op == store.OpCopy
+	switch isChunk := c.Key.Base() != documentName && !isOwn(c.Key); {
+	// The bytes are stored before the lock is taken.
+	case c.Op == store.OpCopy && isChunk:
+		stored, err = s.copied(ctx, c)
+	case c.Op == store.OpCopy:
+		err = fmt.Errorf("%s: %w: only chunks are copied", c.Key, store.ErrUnsupported)
+	case isPut && isChunk:
+		stored, err = s.storeChunk(ctx, c.Value)
+	}
+	if err != nil {
+		return store.Written{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -381,7 +387,8 @@ func (s *Session) Write(ctx context.Context, c store.Change, d store.Durability)
 	if stored == nil {
 		return store.Written{}, nil
 	}
-	return store.Written{Version: infoOf(*stored).Version}, nil
+	info := infoOf(*stored)
+	return store.Written{Version: info.Version, Size: info.Size}, nil
 }
 
 // isChunkName reports whether the last part of a key may be one of a chunk.
@@ -430,7 +437,7 @@ func (s *Session) storeChunk(ctx context.Context, value []byte) (*format.ChunkRe
 		}
 	}
 	id := newID()
-	if err := s.repository.put(ctx, "chunks/"+id.String(), value); err != nil {
+	if err := s.repository.put(ctx, chunkObject(id), value); err != nil {
 		return nil, err
 	}
 	ref := format.ChunkRef{Payload: format.Native, ID: id, Length: uint64(len(value))}
@@ -654,7 +661,7 @@ type Virtual struct {
 	// ETag or Modified says which version of the object it is: readers refuse others.
 	// They are "" and zero if that is not known.
 	ETag     string
-	Modified time.Time // whole seconds
+	Modified time.Time // rounded up to whole seconds
 }
 
 // SetVirtual makes a chunk of an array one in an object beside the repository. Readers
@@ -675,7 +682,7 @@ func (s *Session) SetVirtual(key store.Key, v Virtual) error {
 	}
 	ref := &format.ChunkRef{Payload: format.Virtual, Location: v.Location, Offset: uint64(v.Offset), Length: uint64(v.Length), ETag: v.ETag}
 	if v.ETag == "" && !v.Modified.IsZero() {
-		ref.Modified = uint32(v.Modified.Unix())
+		ref.Modified = wholeSeconds(v.Modified)
 	}
 	s.set(at, ref)
 	return nil

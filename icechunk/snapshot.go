@@ -228,7 +228,7 @@ func (s *Snapshot) chunk(ctx context.Context, ref format.ChunkRef, q store.Reque
 		out, err := s.repository.virtualChunk(ctx, ref, off, n, dst)
 		return out, info, err
 	}
-	key := s.repository.root.MustKey("chunks/" + ref.ID.String())
+	key := s.repository.root.MustKey(chunkObject(ref.ID))
 	out, _, err := s.repository.store.Get(ctx, key, store.Request{Range: store.Span(int64(ref.Offset)+off, n), Limit: n}, dst)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
