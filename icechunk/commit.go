@@ -17,6 +17,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/icechunk/internal/format"
@@ -57,6 +58,9 @@ func (s *Session) commit(ctx context.Context, message string, amends bool) (ID, 
 	}
 	if !utf8.ValidString(message) {
 		return ID{}, fmt.Errorf("%w: the message of a commit is not UTF-8", zarr.ErrInvalidArgument)
+	}
+	if s.failed != nil {
+		return ID{}, s.failed
 	}
 	if err := s.checkFinished(ctx); err != nil {
 		return ID{}, err
@@ -352,6 +356,9 @@ func portable(a *metadata.Array) (*metadata.Array, []int64, error) {
 	return out, lengths, nil
 }
 
+// storers is how many objects a commit stores at once.
+const storers = 16
+
 // store stores all objects that the publication names.
 func (c *commit) store(ctx context.Context) error {
 	for _, o := range []struct {
@@ -373,12 +380,23 @@ func (c *commit) store(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, o := range c.objects {
-		if err := c.repository.put(ctx, o.name, o.data); err != nil {
-			return err
-		}
+	b, err := store.NewBatch(ctx, c.repository.store, c.repository.durability)
+	if err != nil {
+		return err
 	}
-	return nil
+	defer b.Discard()
+	g, within := errgroup.WithContext(ctx)
+	g.SetLimit(storers)
+	for _, o := range c.objects {
+		g.Go(func() error {
+			_, err := b.Write(within, store.Put(c.repository.root.MustKey(o.name), o.data))
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return b.Commit(ctx)
 }
 
 // check reads an object as readers will. What they would refuse must not be published.
@@ -403,7 +421,7 @@ func (c *commit) check(o object) error {
 
 // put stores an object under a name that nothing has.
 func (r *Repository) put(ctx context.Context, name string, data []byte) error {
-	_, err := store.Write(ctx, r.store, store.Put(r.root.MustKey(name), data), store.Sync)
+	_, err := store.Write(ctx, r.store, store.Put(r.root.MustKey(name), data), r.durability)
 	return err
 }
 
@@ -508,7 +526,7 @@ func (r *Repository) update(ctx context.Context, change func(repo *format.Reposi
 		if err != nil {
 			return unknown(err)
 		}
-		_, err = store.Write(ctx, r.store, store.PutIf(r.root.MustKey(repositoryKey), fresh, store.IfVersion(info.Version)), store.Sync)
+		_, err = store.Write(ctx, r.store, store.PutIf(r.root.MustKey(repositoryKey), fresh, store.IfVersion(info.Version)), r.durability)
 		switch {
 		case err == nil:
 			return nil

@@ -25,6 +25,9 @@ type Options struct {
 	Object int64
 	// Memory bounds the manifests that stay in memory, in bytes. 0 is 256 MiB.
 	Memory int64
+	// Durability is that of everything that is stored. With [store.Sync], the default, a
+	// commit survives a power cut once it has returned.
+	Durability store.Durability
 	// Location is that of the repository. Virtual chunks, which are in files beside it,
 	// are read only if it is set, and only from what [virtual.WithAllowed] names.
 	Location string
@@ -32,9 +35,10 @@ type Options struct {
 
 // Repository is a place with branches, tags and snapshots. It is safe for concurrent use.
 type Repository struct {
-	store     store.Store
-	root      store.Path
-	limit     int64
+	store      store.Store
+	root       store.Path
+	limit      int64
+	durability store.Durability
 	manifests manifests
 
 	places     *virtual.Places   // nil without a location
@@ -84,13 +88,16 @@ var ErrUnavailable = errors.New("the repository is offline")
 // Open opens the repository at a path of a store. If there is none, the error wraps
 // [fs.ErrNotExist].
 func Open(ctx context.Context, s store.Store, root store.Path, opt *Options) (*Repository, error) {
-	r := &Repository{store: s, root: root, limit: 1 << 30}
+	r := &Repository{store: s, root: root, limit: 1 << 30, durability: store.Sync}
 	r.manifests.most = 256 << 20
 	if opt != nil && opt.Object > 0 {
 		r.limit = opt.Object
 	}
 	if opt != nil && opt.Memory > 0 {
 		r.manifests.most = opt.Memory
+	}
+	if opt != nil && opt.Durability != 0 {
+		r.durability = opt.Durability
 	}
 	is, err := r.state(ctx)
 	if err != nil {

@@ -51,6 +51,7 @@ type Session struct {
 	early  map[store.Key]*format.ChunkRef                // chunks without the document of an array
 	aside  store.Store                                   // what no snapshot has
 	ended  bool
+	failed error // of a batch: what is not durable must not be published
 }
 
 // staged is a node that has another document than in the base, or none.
@@ -341,6 +342,11 @@ func (s *Session) Can(op store.Op) bool {
 
 // Write implements [store.Writer].
 func (s *Session) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	return s.write(ctx, c, d, s.repository.put)
+}
+
+// write makes a change. put stores the object of a chunk.
+func (s *Session) write(ctx context.Context, c store.Change, d store.Durability, put putFunc) (store.Written, error) {
 	var stored *format.ChunkRef
 	var err error
 	isPut := c.Op == store.OpPut || c.Op == store.OpPutIf || c.Op == store.OpCopy
@@ -351,7 +357,7 @@ func (s *Session) Write(ctx context.Context, c store.Change, d store.Durability)
 	case c.Op == store.OpCopy:
 		err = fmt.Errorf("%s: %w: only chunks are copied", c.Key, store.ErrUnsupported)
 	case isPut && isChunk:
-		stored, err = s.storeChunk(ctx, c.Value)
+		stored, err = s.storeChunk(ctx, c.Value, put)
 	}
 	if err != nil {
 		return store.Written{}, err
@@ -423,9 +429,9 @@ func isOwnName(path string) bool {
 	return false
 }
 
-// storeChunk stores the bytes of a chunk. They are synced: the publication is, and must
-// not name what a power cut may take.
-func (s *Session) storeChunk(ctx context.Context, value []byte) (*format.ChunkRef, error) {
+// storeChunk stores the bytes of a chunk. They are durable before the commit: it must not
+// name what a power cut may take.
+func (s *Session) storeChunk(ctx context.Context, value []byte, put putFunc) (*format.ChunkRef, error) {
 	if len(value) <= s.inline || len(value) == 0 {
 		return &format.ChunkRef{Payload: format.Inline, Data: append([]byte{}, value...)}, nil
 	}
@@ -437,7 +443,7 @@ func (s *Session) storeChunk(ctx context.Context, value []byte) (*format.ChunkRe
 		}
 	}
 	id := newID()
-	if err := s.repository.put(ctx, chunkObject(id), value); err != nil {
+	if err := put(ctx, chunkObject(id), value); err != nil {
 		return nil, err
 	}
 	ref := format.ChunkRef{Payload: format.Native, ID: id, Length: uint64(len(value))}
