@@ -10,9 +10,9 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr"
 	"varve.dev/zarr/icechunk/internal/format"
-	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/store"
 )
 
@@ -140,7 +140,7 @@ func (g *garbage) collect(ctx context.Context) error {
 			return err
 		}
 	}
-	now, err := g.now(ctx)
+	now, err := g.storeTime(ctx)
 	if err != nil {
 		return err
 	}
@@ -181,9 +181,9 @@ func (g *garbage) timely() error {
 	return nil
 }
 
-// now returns the time of the store. It stores a chunk that nothing names: what a crash
-// here leaves is garbage, too.
-func (g *garbage) now(ctx context.Context) (time.Time, error) {
+// storeTime returns the time of the store. It stores a chunk that nothing names: what a
+// crash here leaves is garbage, too.
+func (g *garbage) storeTime(ctx context.Context) (time.Time, error) {
 	if g.opt.DryRun {
 		return time.Now(), nil
 	}
@@ -437,7 +437,7 @@ func (g *garbage) delete(ctx context.Context, folder string, list []found) error
 		return err
 	}
 	defer b.Discard()
-	work, within := parallel.New(ctx)
+	work, within := errgroup.WithContext(ctx)
 	work.SetLimit(deletedAtOnce)
 	for _, e := range list {
 		work.Go(func() error {
@@ -445,7 +445,7 @@ func (g *garbage) delete(ctx context.Context, folder string, list []found) error
 			return err
 		})
 	}
-	if err := work.Wait(nil); err != nil {
+	if err := work.Wait(); err != nil {
 		return err
 	}
 	for _, e := range list {

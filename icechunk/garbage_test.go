@@ -31,12 +31,12 @@ import (
 type dated struct {
 	store.Store
 	mu    sync.Mutex
-	now   time.Time
+	clock time.Time
 	times map[store.Key]time.Time
 }
 
 func newDated() *dated {
-	return &dated{Store: memstore.New(), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), times: map[store.Key]time.Time{}}
+	return &dated{Store: memstore.New(), clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), times: map[store.Key]time.Time{}}
 }
 
 func (d *dated) Can(op store.Op) bool { return op != store.OpClone && store.Can(d.Store, op) }
@@ -46,7 +46,7 @@ func (d *dated) Write(ctx context.Context, c store.Change, how store.Durability)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err == nil {
-		d.times[c.Key] = d.now
+		d.times[c.Key] = d.clock
 	}
 	return is, err
 }
@@ -86,7 +86,7 @@ func (d *dated) List(ctx context.Context, dir store.Path, how store.Listing) ite
 func (d *dated) pass(by time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.now = d.now.Add(by)
+	d.clock = d.clock.Add(by)
 }
 
 // opened opens a repository in a store, in which it is made if there is none.
@@ -315,7 +315,7 @@ func TestGarbageAge(t *testing.T) {
 // TestGarbageTimeless deletes nothing in a store without times.
 func TestGarbageTimeless(t *testing.T) {
 	s := newDated()
-	s.now = time.Time{}
+	s.clock = time.Time{}
 	r := littered(t, s)
 	before := names(t, s)
 	if _, err := r.CollectGarbage(t.Context(), noAge); !errors.Is(err, zarr.ErrUnsupported) {
