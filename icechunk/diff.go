@@ -282,8 +282,11 @@ func (d *diff) finish() {
 		*list = slices.Compact(*list)
 	}
 	for id, chunks := range d.chunks {
+		// An array may have been deleted, and another one be at its path.
 		if n := d.node(id); n != nil {
-			d.Chunks[pathOf(n)] = slices.SortedFunc(maps.Values(chunks), slices.Compare)
+			both := append(d.Chunks[pathOf(n)], slices.Collect(maps.Values(chunks))...)
+			slices.SortFunc(both, slices.Compare)
+			d.Chunks[pathOf(n)] = slices.CompactFunc(both, slices.Equal)
 		}
 	}
 	for id, n := range d.is {
