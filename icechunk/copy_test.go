@@ -11,12 +11,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/icechunk"
+	"varve.dev/zarr/icechunk/internal/format"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
@@ -27,7 +29,7 @@ import (
 // copying is a store that counts the objects that it copies itself.
 type copying struct {
 	store.Store
-	copied int
+	copied atomic.Int64
 }
 
 func (c *copying) Can(op store.Op) bool { return store.Can(c.Store, op) }
@@ -37,7 +39,11 @@ func (c *copying) Write(ctx context.Context, change store.Change, d store.Durabi
 		if from, ok := change.From.(*copying); ok {
 			change.From = from.Store
 		}
-		c.copied++
+		made, err := c.Store.(store.Writer).Write(ctx, change, d) // or an error, and no other way
+		if err == nil {
+			c.copied.Add(1)
+		}
+		return made, err
 	}
 	return store.Write(ctx, c.Store, change, d)
 }
@@ -100,8 +106,8 @@ func TestCopies(t *testing.T) {
 	}
 	s := session(t, r)
 	move(plain, "a", s, "a")
-	if objectsIn(t, below) != 1 || below.copied != 1 {
-		t.Errorf("import: objects %d, copied by the store %d", objectsIn(t, below), below.copied)
+	if objectsIn(t, below) != 1 || below.copied.Load() != 1 {
+		t.Errorf("import: objects %d, copied by the store %d", objectsIn(t, below), below.copied.Load())
 	}
 	move(s, "a", s, "b")
 	commit(t, s, "import")
@@ -112,8 +118,8 @@ func TestCopies(t *testing.T) {
 	s = session(t, r)
 	move(snapshot, "b", s, "c")
 	commit(t, s, "within")
-	if objectsIn(t, below) != 1 || below.copied != 1 {
-		t.Errorf("within: objects %d, copied by the store %d", objectsIn(t, below), below.copied)
+	if objectsIn(t, below) != 1 || below.copied.Load() != 1 {
+		t.Errorf("within: objects %d, copied by the store %d", objectsIn(t, below), below.copied.Load())
 	}
 	if snapshot, err = r.Snapshot(ctx, ""); err != nil {
 		t.Fatal(err)
@@ -128,19 +134,33 @@ func TestCopies(t *testing.T) {
 	s = session(t, q)
 	move(snapshot, "c", s, "d")
 	wants(t, s, "d", numbers(0, 420))
-	if objectsIn(t, other) != 1 || other.copied != 1 {
-		t.Errorf("between: objects %d, copied by the store %d", objectsIn(t, other), other.copied)
+	if objectsIn(t, other) != 1 || other.copied.Load() != 1 {
+		t.Errorf("between: objects %d, copied by the store %d", objectsIn(t, other), other.copied.Load())
 	}
 	out := copyingStore(t)
 	move(snapshot, "c", out, "e")
 	wants(t, out, "e", numbers(0, 420))
-	if out.copied == 0 {
+	if out.copied.Load() == 0 {
 		t.Error("export: the store has copied nothing itself")
 	}
 	// A store that cannot copy gets the bytes.
 	memory := memstore.New()
 	move(snapshot, "c", memory, "f")
 	wants(t, memory, "f", numbers(0, 420))
+	for e, err := range store.List(ctx, below, mustPath(t, "chunks"), store.Flat) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The reference permits an object that is longer than its reference.
+		key := store.MustKey("chunks/" + e.Name)
+		data, _, err := below.Get(ctx, key, store.Request{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, below, key, append(data, "more"...))
+	}
+	move(snapshot, "c", out, "part")
+	wants(t, out, "part", numbers(0, 420))
 	for e, err := range store.List(ctx, below, mustPath(t, "chunks"), store.Flat) {
 		if err == nil {
 			_, err = store.Write(ctx, below, store.Delete(store.MustKey("chunks/"+e.Name)), store.Sync)
@@ -149,8 +169,10 @@ func TestCopies(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := transfer.Copy(ctx, zarr.At(snapshot, "c"), zarr.At(out, "g"), nil); err == nil || errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a chunk object that is gone: %v", err)
+	for name, to := range map[string]store.Store{"plain": out, "repository": session(t, q)} {
+		if _, err := transfer.Copy(ctx, zarr.At(snapshot, "c"), zarr.At(to, "gone"), nil); err == nil || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: a chunk object that is gone: %v", name, err)
+		}
 	}
 }
 
@@ -176,6 +198,19 @@ func TestReferences(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(files, "refs.json"), []byte(refs), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	node := filepath.Join(files, "node.zarr")
+	if _, err := zarr.CreateGroup(ctx, node, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	spec := months
+	spec.Shape, spec.Chunks = []int64{200}, nil
+	p, err := zarr.CreateArray(ctx, node+"/p", spec, nil)
+	if err == nil {
+		err = errors.Join(zarr.Write(ctx, p, nil, numbers(0, 200)), p.Close(), os.Chtimes(filepath.Join(node, "p", "c", "0"), at, at))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	j, err := virtual.NewJoined(virtual.Join{})
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +218,7 @@ func TestReferences(t *testing.T) {
 	manifest := filepath.Join(files, "m.vz")
 	c, err := virtual.NewCollector(manifest)
 	if err == nil {
-		err = c.Collect(ctx, j, []string{filepath.Join(files, "refs.json")})
+		err = c.Collect(ctx, j, []string{filepath.Join(files, "refs.json"), node})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -213,9 +248,37 @@ func TestReferences(t *testing.T) {
 			t.Fatal(name, err)
 		}
 	}
+	if _, err := transfer.Copy(icechunk.WithReferences(ctx), zarr.At(shown, "p"), zarr.At(s, "p"), nil); err != nil {
+		t.Fatal(err)
+	}
 	commit(t, s, "references")
 	if n := objectsIn(t, below); n != 2 {
 		t.Errorf("%d chunks are copied, want 2", n)
+	}
+	for e, err := range store.List(ctx, below, mustPath(t, "manifests"), store.Flat) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, _, err := below.Get(ctx, store.MustKey("manifests/"+e.Name), store.Request{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, body, err := format.Open(data, format.KindManifest, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := format.ParseManifest(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, refs := range list.Arrays() {
+			for ref, err := range refs.All() {
+				// The reference refuses a file that is younger by a part of a second.
+				if isNode := strings.Contains(ref.Location, "node.zarr"); err != nil || isNode && int64(ref.Modified) != at.Unix()+1 {
+					t.Errorf("%+v of a file that was modified at %v (%v)", ref, at, err)
+				}
+			}
+		}
 	}
 	location := "icechunk+file://" + filepath.ToSlash(repo) + "@main/"
 	allowed := virtual.WithAllowed(ctx, files)
@@ -284,6 +347,32 @@ func TestKeys(t *testing.T) {
 		if !errors.Is(err, want) || want == nil && (err != nil || got.Data[58] != 58) {
 			t.Errorf("%s: %v, %v, want %v", location, got.Data, err, want)
 		}
+	}
+}
+
+// TestConsolidated commits no consolidated metadata: the reference ignores them, and
+// would leave them stale.
+func TestConsolidated(t *testing.T) {
+	r, _ := created(t)
+	s := session(t, r)
+	g, err := zarr.At(s, "").CreateGroup(t.Context(), map[string]any{"title": "x"}, nil)
+	if err == nil {
+		_, err = g.At("b").CreateGroup(t.Context(), nil, nil)
+	}
+	if err == nil {
+		err = g.Consolidate(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit(t, s, "consolidated")
+	is, err := r.Snapshot(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _, err := is.Get(t.Context(), store.MustKey("zarr.json"), store.Request{}, nil)
+	if err != nil || strings.Contains(string(text), "consolidated") || !strings.Contains(string(text), "title") {
+		t.Errorf("%s, %v", text, err)
 	}
 }
 

@@ -129,8 +129,8 @@ func (h *repository) compareDiffs(t *testing.T) {
 			}
 			got := differences{rooted(d.NewGroups), rooted(d.NewArrays), rooted(d.DeletedGroups), rooted(d.DeletedArrays), rooted(d.UpdatedGroups), rooted(d.UpdatedArrays), map[string][][]uint32{}}
 			for path, indices := range d.Chunks {
-				// Of an array that was deleted and one in its place, the reference has the
-				// chunks of either.
+				// Of an array that was deleted and one in its place, the reference has
+				// the chunks of either.
 				if slices.Contains(d.DeletedArrays, path) {
 					for _, index := range want.Chunks["/"+path] {
 						if !slices.ContainsFunc(indices, func(i []uint32) bool { return slices.Equal(i, index) }) {
