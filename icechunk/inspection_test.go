@@ -24,9 +24,9 @@ import (
 	"varve.dev/zarr/virtual"
 )
 
-// history returns a repository with four commits to main, a tag at the second one, and a
+// timeline returns a repository with four commits to main, a tag at the second one, and a
 // branch from the third one.
-func history(t *testing.T) (r *icechunk.Repository, s store.Store, ids []icechunk.ID, times []time.Time) {
+func timeline(t *testing.T) (r *icechunk.Repository, s store.Store, ids []icechunk.ID, times []time.Time) {
 	t.Helper()
 	r, s = created(t)
 	for i := range 4 {
@@ -78,7 +78,7 @@ func TestExpire(t *testing.T) {
 		"branches":   {5, &icechunk.ExpiryOptions{Branches: true, Tags: true}, 4, "main 3, " + first, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, s, ids, times := history(t)
+			r, s, ids, times := timeline(t)
 			before := time.Now().Add(time.Hour)
 			if c.before < len(times) {
 				before = times[c.before]

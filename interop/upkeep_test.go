@@ -195,7 +195,7 @@ func TestIcechunkUpkeep(t *testing.T) {
 			collect := func(step string, olderThan time.Duration, before time.Time) {
 				t.Helper()
 				var counts []int64
-				reference.ask(t, map[string]any{"op": "collect", "before": before.Format(time.RFC3339Nano)}, &counts)
+				reference.ask(t, map[string]any{"op": "remove", "before": before.Format(time.RFC3339Nano)}, &counts)
 				report, err := own.CollectGarbage(t.Context(), &icechunk.GarbageOptions{OlderThan: olderThan})
 				check(t, err)
 				got := []int64{report.Snapshots.Objects, report.Transactions.Objects, report.Manifests.Objects, report.Chunks.Objects, report.Snapshots.Bytes + report.Transactions.Bytes + report.Manifests.Bytes + report.Chunks.Bytes}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/exchange"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -54,9 +55,11 @@ change one make a commit, with -m as its message.`,
 	c.Flags().BoolVar(&f.remove, "delete", false, "delete the branch or tag")
 	c.Flags().IntVar(&f.limit, "limit-commits", 0, "list at most `N` commits (default: all)")
 	c.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) }
-	for _, sub := range upkeep.Commands() {
-		mark(sub)
-		c.AddCommand(sub)
+	for _, action := range append(upkeep.Commands(),
+		session.WithStats(exchange.NewImport()), session.WithStats(exchange.NewExport()), exchange.NewClone(), session.WithStats(exchange.NewDiff()),
+	) {
+		mark(action)
+		c.AddCommand(action)
 	}
 	return c
 }
