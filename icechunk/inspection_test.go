@@ -144,9 +144,13 @@ func TestCheckMutations(t *testing.T) {
 		folder, _, _ := strings.Cut(name, "/")
 		data, _, err := s.Get(t.Context(), key, store.Request{}, nil)
 		try(t, err)
-		mutations := map[string][]byte{"missing": nil, "cut": data[:len(data)/2], "empty": {}, "flipped": bytes.Clone(data)}
-		at := random.IntN(len(data))
-		mutations["flipped"][at] ^= 1 << random.IntN(8)
+		mutations, flips := map[string][]byte{"missing": nil, "cut": data[:len(data)/2], "empty": {}}, map[string]int{}
+		for range 6 {
+			at, flipped := random.IntN(len(data)), bytes.Clone(data)
+			flipped[at] ^= 1 << random.IntN(8)
+			kind := fmt.Sprint("flipped at ", at)
+			mutations[kind], flips[kind] = flipped, at
+		}
 		if other := others[folder]; other != nil && folder != "chunks" {
 			mutations["swapped"] = other
 		}
