@@ -169,8 +169,9 @@ func TestCheckMutations(t *testing.T) {
 			if err == nil {
 				report, err := r.Check(t.Context(), nil)
 				// The name of the program is any text, and chunks have no checksums.
+				// Some bits of a frame mean nothing.
 				at, isFlip := flips[kind]
-				harmless := isFlip && (folder == "chunks" || at >= 12 && at < 36) || name == "transactions/"+format.InitialSnapshot.String() && kind == "missing"
+				harmless := isFlip && (folder == "chunks" || at >= 12 && at < 36 || sameBody(data, is)) || name == "transactions/"+format.InitialSnapshot.String() && kind == "missing"
 				if err != nil || (len(report.Findings) == 0) != harmless {
 					t.Errorf("%s, %s: %+v, %v", name, kind, report.Findings, err)
 				}
@@ -191,6 +192,17 @@ func TestCheckMutations(t *testing.T) {
 		}
 	}
 	sound(t, opened(t, s))
+}
+
+// sameBody reports whether two objects have the same content.
+func sameBody(x, y []byte) bool {
+	kind := format.Kind(x[37])
+	_, one, err := format.Open(x, kind, 1<<20)
+	if err != nil {
+		return false
+	}
+	_, other, err := format.Open(y, kind, 1<<20)
+	return err == nil && bytes.Equal(one, other)
 }
 
 // TestCheckChunk names the array and the chunk that is gone, and bounds the findings.
