@@ -38,6 +38,7 @@ import (
 type Session struct {
 	repository *Repository
 	branch     string
+	began      ID      // the base before any rebase
 	inline     int     // bytes of the longest chunk that is stored in its reference
 	stored     *memory // of chunks of this session and of those before it; may be nil
 	reads      reads
@@ -92,7 +93,7 @@ func (r *Repository) Session(ctx context.Context, branch string) (*Session, erro
 		return nil, err
 	}
 	return &Session{
-		repository: r, branch: branch, base: base, inline: inlineLimit(is.Config), aside: memstore.New(),
+		repository: r, branch: branch, began: id, base: base, inline: inlineLimit(is.Config), aside: memstore.New(),
 		nodes: map[string]*staged{}, chunks: map[format.NodeID]map[string]*format.ChunkRef{},
 		early: map[store.Key]*format.ChunkRef{},
 	}, nil
