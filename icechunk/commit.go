@@ -4,6 +4,7 @@ package icechunk
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/icechunk/internal/format"
@@ -31,11 +33,24 @@ var ErrNothing = errors.New("the session has no changes")
 
 // Commit publishes the changes of the session as a new snapshot of its branch, and ends
 // the session. If somebody else has committed to the branch since the session began, the
-// error wraps [store.ErrConflict] and names that commit; nothing is published.
+// error is a [*ConflictError] and names that commit. Nothing is published then, and the
+// session goes on: [Session.Rebase] may move it to the tip.
 //
 // Manifests, the transaction log and the snapshot are stored first. Then one conditional
 // write of the object repo publishes them, as the specification describes.
 func (s *Session) Commit(ctx context.Context, message string) (ID, error) {
+	return s.commit(ctx, message, false)
+}
+
+// Amend is Commit, but the new snapshot takes the place of the one that the session began
+// with, and has the changes of both. A session without changes replaces the message. The
+// replaced snapshot stays until garbage is collected, and where a tag or another branch
+// leads to it.
+func (s *Session) Amend(ctx context.Context, message string) (ID, error) {
+	return s.commit(ctx, message, true)
+}
+
+func (s *Session) commit(ctx context.Context, message string, amends bool) (ID, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
@@ -44,18 +59,26 @@ func (s *Session) Commit(ctx context.Context, message string) (ID, error) {
 	if !utf8.ValidString(message) {
 		return ID{}, fmt.Errorf("%w: the message of a commit is not UTF-8", zarr.ErrInvalidArgument)
 	}
+	if s.failed != nil {
+		return ID{}, s.failed
+	}
 	if err := s.checkFinished(ctx); err != nil {
 		return ID{}, err
 	}
-	c := &commit{Session: s, snapshot: &format.Snapshot{ID: newID(), Message: message, Extra: s.base.content.Extra}}
+	c := &commit{Session: s, amends: amends, snapshot: &format.Snapshot{ID: newID(), Message: message, Extra: s.base.content.Extra}}
 	c.log.ID = c.snapshot.ID
 	// The time has to be later than that of the snapshot before, whatever the clock says.
 	c.snapshot.Time = later(time.Now(), s.base.content.Time)
 	if err := c.gather(ctx); err != nil {
 		return ID{}, err
 	}
-	if c.isEmpty() {
+	if c.isEmpty() && !amends {
 		return ID{}, ErrNothing
+	}
+	if amends {
+		if err := c.merge(ctx); err != nil {
+			return ID{}, err
+		}
 	}
 	if err := c.store(ctx); err != nil {
 		return ID{}, err
@@ -65,6 +88,23 @@ func (s *Session) Commit(ctx context.Context, message string) (ID, error) {
 		return c.snapshot.ID, err
 	}
 	return c.snapshot.ID, nil
+}
+
+// merge adds the log of the commit that is amended. A commit that was rebased onto one of
+// the two has to be compared with both.
+func (c *commit) merge(ctx context.Context) error {
+	if c.base.ID() == format.InitialSnapshot {
+		return fmt.Errorf("%w: the first snapshot of a repository is never amended: commit", zarr.ErrInvalidArgument)
+	}
+	l, err := c.repository.transactions(ctx, c.base.ID())
+	if err != nil {
+		return err
+	}
+	if len(l.Moves) > 0 {
+		return fmt.Errorf("%w: the commit %v has moved nodes, and such a commit is not amended: commit", zarr.ErrUnsupported, c.base.ID())
+	}
+	c.log.Merge(l)
+	return nil
 }
 
 // forgotten are the directories below __varve that a commit leaves out: records of grids
@@ -100,6 +140,7 @@ func later(t, after time.Time) time.Time {
 // commit is what a session publishes.
 type commit struct {
 	*Session
+	amends   bool
 	snapshot *format.Snapshot
 	log      format.TransactionLog
 	objects  []object // to be stored, the manifests first
@@ -225,7 +266,7 @@ func (c *commit) gatherArray(ctx context.Context, n *format.Node, is *staged, wa
 		n.Shape = append(n.Shape, format.Dimension{Length: uint64(is.array.Shape[i]), Chunks: uint64(chunks)})
 	}
 	isMoved := true
-	if base, keys := c.baseOf(n.Path, is.id); base != nil {
+	if base, keys := c.base.array(n.Path, is.id); base != nil {
 		isMoved = keys != is.keys
 	}
 	return c.gatherChunks(ctx, n, was, is, isMoved, files)
@@ -315,6 +356,9 @@ func portable(a *metadata.Array) (*metadata.Array, []int64, error) {
 	return out, lengths, nil
 }
 
+// storers is how many objects a commit stores at once.
+const storers = 16
+
 // store stores all objects that the publication names.
 func (c *commit) store(ctx context.Context) error {
 	for _, o := range []struct {
@@ -336,12 +380,23 @@ func (c *commit) store(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, o := range c.objects {
-		if err := c.repository.put(ctx, o.name, o.data); err != nil {
-			return err
-		}
+	b, err := store.NewBatch(ctx, c.repository.store, c.repository.durability)
+	if err != nil {
+		return err
 	}
-	return nil
+	defer b.Discard()
+	g, within := errgroup.WithContext(ctx)
+	g.SetLimit(storers)
+	for _, o := range c.objects {
+		g.Go(func() error {
+			_, err := b.Write(within, store.Put(c.repository.root.MustKey(o.name), o.data))
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return b.Commit(ctx)
 }
 
 // check reads an object as readers will. What they would refuse must not be published.
@@ -366,7 +421,7 @@ func (c *commit) check(o object) error {
 
 // put stores an object under a name that nothing has.
 func (r *Repository) put(ctx context.Context, name string, data []byte) error {
-	_, err := store.Write(ctx, r.store, store.Put(r.root.MustKey(name), data), store.Sync)
+	_, err := store.Write(ctx, r.store, store.Put(r.root.MustKey(name), data), r.durability)
 	return err
 }
 
@@ -378,17 +433,29 @@ func (c *commit) publish(ctx context.Context) error {
 		if _, ok := repo.FindSnapshot(c.snapshot.ID); ok {
 			return format.Update{}, errPublished
 		}
+		if err := c.checkCollected(ctx, repo); err != nil {
+			return format.Update{}, err
+		}
 		at, ok := format.Find(repo.Branches, c.branch)
 		if !ok {
-			return format.Update{}, fmt.Errorf("%w: the branch %q was deleted since the session began", store.ErrConflict, c.branch)
+			return format.Update{}, c.branchGone()
 		}
-		tip := repo.Snapshots[repo.Branches[at].Snapshot]
+		k := repo.Branches[at].Snapshot
+		tip := repo.Snapshots[k]
 		if tip.ID != c.base.ID() {
-			return format.Update{}, fmt.Errorf("%w: the session began at %v, and the branch %q is at %v now, of %s: %q", store.ErrConflict, c.base.ID(), c.branch, tip.ID, tip.Time.Format(time.RFC3339), tip.Message)
+			is := state{Repository: repo}
+			return format.Update{}, &ConflictError{Branch: c.branch, Base: c.base.ID(), Tip: is.commit(k)}
 		}
-		i := repo.Insert(format.SnapshotInfo{ID: c.snapshot.ID, Time: c.snapshot.Time, Message: c.snapshot.Message}, tip.ID)
-		repo.Branches[at].Snapshot = i
-		return format.Update{Kind: format.Committed, Name: c.branch, New: c.snapshot.ID}, nil
+		info := format.SnapshotInfo{ID: c.snapshot.ID, Time: c.snapshot.Time, Message: c.snapshot.Message}
+		u, parent := format.Update{Kind: format.Committed, Name: c.branch, New: c.snapshot.ID}, tip.ID
+		if c.amends {
+			if tip.Parent < 0 {
+				return u, fmt.Errorf("%w: the first snapshot of a branch is never amended: commit", zarr.ErrInvalidArgument)
+			}
+			u.Kind, u.Previous, parent, info.Pruned = format.Amended, tip.ID, repo.Snapshots[tip.Parent].ID, tip.Pruned
+		}
+		repo.Branches[at].Snapshot = repo.Insert(info, parent)
+		return u, nil
 	})
 }
 
@@ -439,9 +506,9 @@ func (r *Repository) update(ctx context.Context, change func(repo *format.Reposi
 		}
 		now := time.Now()
 		backup := backupName(now)
-		u.Time = now
+		u.Time = cmp.Or(u.Time, now)
 		if len(repo.Updates) > 0 {
-			u.Time = later(now, repo.Updates[0].Time)
+			u.Time = later(u.Time, repo.Updates[0].Time)
 			repo.Updates[0].Backup = backup
 		}
 		if len(repo.Updates) >= mostUpdates {
@@ -454,12 +521,12 @@ func (r *Repository) update(ctx context.Context, change func(repo *format.Reposi
 			_, err = r.parseRepository(fresh)
 		}
 		if err == nil {
-			err = r.put(ctx, "overwritten/"+backup, data)
+			err = r.put(ctx, backupFolder+"/"+backup, data)
 		}
 		if err != nil {
 			return unknown(err)
 		}
-		_, err = store.Write(ctx, r.store, store.PutIf(r.root.MustKey(repositoryKey), fresh, store.IfVersion(info.Version)), store.Sync)
+		_, err = store.Write(ctx, r.store, store.PutIf(r.root.MustKey(repositoryKey), fresh, store.IfVersion(info.Version)), r.durability)
 		switch {
 		case err == nil:
 			return nil

@@ -121,7 +121,7 @@ func (s *Session) copied(ctx context.Context, c store.Change) (*format.ChunkRef,
 	}
 	id := newID()
 	w := s.repository.store.(store.Writer) // it can copy
-	made, err := w.Write(ctx, store.Copy(s.repository.root.MustKey(chunkObject(id)), c.From, c.Source), store.Sync)
+	made, err := w.Write(ctx, store.Copy(s.repository.root.MustKey(chunkObject(id)), c.From, c.Source), s.repository.durability)
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,9 @@ type Options struct {
 	Object int64
 	// Memory bounds the manifests that stay in memory, in bytes. 0 is 256 MiB.
 	Memory int64
+	// Durability is that of everything that is stored. With [store.Sync], the default, a
+	// commit survives a power cut once it has returned.
+	Durability store.Durability
 	// Location is that of the repository. Virtual chunks, which are in files beside it,
 	// are read only if it is set, and only from what [virtual.WithAllowed] names.
 	Location string
@@ -32,9 +35,10 @@ type Options struct {
 
 // Repository is a place with branches, tags and snapshots. It is safe for concurrent use.
 type Repository struct {
-	store     store.Store
-	root      store.Path
-	limit     int64
+	store      store.Store
+	root       store.Path
+	limit      int64
+	durability store.Durability
 	manifests manifests
 
 	places     *virtual.Places   // nil without a location
@@ -84,13 +88,16 @@ var ErrUnavailable = errors.New("the repository is offline")
 // Open opens the repository at a path of a store. If there is none, the error wraps
 // [fs.ErrNotExist].
 func Open(ctx context.Context, s store.Store, root store.Path, opt *Options) (*Repository, error) {
-	r := &Repository{store: s, root: root, limit: 1 << 30}
+	r := &Repository{store: s, root: root, limit: 1 << 30, durability: store.Sync}
 	r.manifests.most = 256 << 20
 	if opt != nil && opt.Object > 0 {
 		r.limit = opt.Object
 	}
 	if opt != nil && opt.Memory > 0 {
 		r.manifests.most = opt.Memory
+	}
+	if opt != nil && opt.Durability != 0 {
+		r.durability = opt.Durability
 	}
 	is, err := r.state(ctx)
 	if err != nil {
@@ -167,7 +174,7 @@ func (r *Repository) read(ctx context.Context, name string, kind format.Kind) ([
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && kind != format.KindRepository:
 		// Something names it. A missing chunk would be read as the fill value.
-		return nil, r.fail(name, fmt.Errorf("%w: there is no such object", format.ErrDamaged))
+		return nil, r.fail(name, errMissing)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
@@ -177,6 +184,9 @@ func (r *Repository) read(ctx context.Context, name string, kind format.Kind) ([
 	}
 	return body, nil
 }
+
+// errMissing means that an object does not exist which another one names.
+var errMissing = fmt.Errorf("%w: there is no such object", format.ErrDamaged)
 
 // fail adds the key of an object to an error.
 func (r *Repository) fail(name string, err error) error {
@@ -235,17 +245,22 @@ func (r *Repository) ancestors(ctx context.Context, is *state, id ID) iter.Seq2[
 			return
 		}
 		for i >= 0 { // no snapshot is its own ancestor
-			s := is.Snapshots[i]
-			c := Commit{ID: s.ID, Time: s.Time, Message: s.Message}
-			if s.Parent >= 0 {
-				c.Parent = is.Snapshots[s.Parent].ID
-			}
-			if !yield(c, ctx.Err()) || ctx.Err() != nil {
+			if !yield(is.commit(i), ctx.Err()) || ctx.Err() != nil {
 				return
 			}
-			i = s.Parent
+			i = is.Snapshots[i].Parent
 		}
 	}
+}
+
+// commit returns what the repository says of a snapshot.
+func (s *state) commit(i int) Commit {
+	is := s.Snapshots[i]
+	c := Commit{ID: is.ID, Time: is.Time, Message: is.Message}
+	if is.Parent >= 0 {
+		c.Parent = s.Snapshots[is.Parent].ID
+	}
+	return c
 }
 
 // Snapshot opens what follows @ in a location: a branch, a tag, a snapshot or a time. ""

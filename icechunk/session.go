@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,16 +38,20 @@ import (
 type Session struct {
 	repository *Repository
 	branch     string
-	base       *Snapshot
 	inline     int         // bytes of the longest chunk that is stored in its reference
 	rules      []splitRule // for manifests
+	stored     *memory     // of chunks of this session and of those before it; may be nil
+	reads      reads
+	began      beginning
 
 	mu     sync.RWMutex
+	base   *Snapshot                                     // a rebase replaces it
 	nodes  map[string]*staged                            // by path; of a node that is deleted, too
 	chunks map[format.NodeID]map[string]*format.ChunkRef // by name below the array; nil is deleted
 	early  map[store.Key]*format.ChunkRef                // chunks without the document of an array
 	aside  store.Store                                   // what no snapshot has
 	ended  bool
+	failed error // of a batch: what is not durable must not be published
 }
 
 // staged is a node that has another document than in the base, or none.
@@ -91,7 +96,7 @@ func (r *Repository) Session(ctx context.Context, branch string) (*Session, erro
 	}
 	config := settings(is.Config)
 	return &Session{
-		repository: r, branch: branch, base: base, inline: inlineLimit(config), rules: splitRules(config), aside: memstore.New(),
+		repository: r, branch: branch, base: base, inline: inlineLimit(config), rules: splitRules(config), aside: memstore.New(), began: begun(is.Repository, id),
 		nodes: map[string]*staged{}, chunks: map[format.NodeID]map[string]*format.ChunkRef{},
 		early: map[store.Key]*format.ChunkRef{},
 	}, nil
@@ -131,8 +136,12 @@ func inlineLimit(config map[string]any) int {
 	return inlineDefault
 }
 
-// Base returns the ID of the snapshot that the session began with.
-func (s *Session) Base() ID { return s.base.ID() }
+// Base returns the ID of the snapshot that the session began with, or was rebased onto.
+func (s *Session) Base() ID {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.base.ID()
+}
 
 // Branch returns the branch that a commit changes.
 func (s *Session) Branch() string { return s.branch }
@@ -247,24 +256,25 @@ func (s *Session) finder(key store.Key, at place) func(context.Context) (format.
 		return func(context.Context) (format.ChunkRef, error) { return found, nil }
 	}
 	if !known {
-		if n, keys := s.baseOf(at.path, at.node.id); n != nil {
+		base := s.base
+		if n, keys := base.array(at.path, at.node.id); n != nil {
 			if index, ok := indexOf(keys, at.rest, len(n.Shape)); ok {
-				return func(ctx context.Context) (format.ChunkRef, error) { return s.base.reference(ctx, n, index) }
+				return func(ctx context.Context) (format.ChunkRef, error) { return base.reference(ctx, n, index) }
 			}
 		}
 	}
 	return func(context.Context) (format.ChunkRef, error) { return format.ChunkRef{}, fs.ErrNotExist }
 }
 
-// baseOf returns the array of the base that a node was, and how keys of its chunks are
-// made. It is nil for a new node.
-func (s *Session) baseOf(path string, id format.NodeID) (*format.Node, metadata.KeyEncoding) {
-	i, ok := s.base.content.FindNode(path)
-	if !ok || s.base.content.Nodes[i].ID != id || !s.base.content.Nodes[i].IsArray {
+// array returns the array at a path, and how keys of its chunks are made. It is nil if
+// there is none or if it is another one.
+func (s *Snapshot) array(path string, id format.NodeID) (*format.Node, metadata.KeyEncoding) {
+	i, ok := s.content.FindNode(path)
+	if !ok || s.content.Nodes[i].ID != id || !s.content.Nodes[i].IsArray {
 		return nil, 0
 	}
-	n := &s.base.content.Nodes[i]
-	is := s.base.shapeOf(n)
+	n := &s.content.Nodes[i]
+	is := s.shapeOf(n)
 	if is == nil {
 		return nil, 0
 	}
@@ -274,7 +284,8 @@ func (s *Session) baseOf(path string, id format.NodeID) (*format.Node, metadata.
 // Get implements [store.Store].
 func (s *Session) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
 	s.mu.RLock()
-	at := s.place(key)
+	at, base := s.place(key), s.base
+	s.reads.note(at)
 	switch {
 	case at.node != nil && at.rest == documentName:
 		s.mu.RUnlock()
@@ -290,7 +301,7 @@ func (s *Session) Get(ctx context.Context, key store.Key, q store.Request, dst [
 	if err != nil {
 		return nil, store.Info{}, fmt.Errorf("%s: %w", key, err)
 	}
-	data, info, err := s.base.chunk(ctx, ref, q, dst)
+	data, info, err := base.chunk(ctx, ref, q, dst)
 	if err != nil {
 		return nil, store.Info{}, fmt.Errorf("%s: %w", key, err)
 	}
@@ -301,6 +312,7 @@ func (s *Session) Get(ctx context.Context, key store.Key, q store.Request, dst [
 func (s *Session) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	s.reads.note(s.place(key))
 	return s.stat(ctx, key)
 }
 
@@ -330,6 +342,11 @@ func (s *Session) Can(op store.Op) bool {
 
 // Write implements [store.Writer].
 func (s *Session) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	return s.write(ctx, c, d, s.repository.put)
+}
+
+// write makes a change. put stores the object of a chunk.
+func (s *Session) write(ctx context.Context, c store.Change, d store.Durability, put putFunc) (store.Written, error) {
 	var stored *format.ChunkRef
 	var err error
 	isPut := c.Op == store.OpPut || c.Op == store.OpPutIf || c.Op == store.OpCopy
@@ -340,7 +357,7 @@ func (s *Session) Write(ctx context.Context, c store.Change, d store.Durability)
 	case c.Op == store.OpCopy:
 		err = fmt.Errorf("%s: %w: only chunks are copied", c.Key, store.ErrUnsupported)
 	case isPut && isChunk:
-		stored, err = s.storeChunk(ctx, c.Value)
+		stored, err = s.storeChunk(ctx, c.Value, put)
 	}
 	if err != nil {
 		return store.Written{}, err
@@ -401,8 +418,10 @@ func (s *Session) adopt(path string, n *staged) {
 }
 
 // isOwn reports whether a key is of what Varve keeps beside nodes.
-func isOwn(key store.Key) bool {
-	for name := range strings.SplitSeq(key.String(), "/") {
+func isOwn(key store.Key) bool { return isOwnName(key.String()) }
+
+func isOwnName(path string) bool {
+	for name := range strings.SplitSeq(path, "/") {
 		if strings.HasPrefix(name, "__") {
 			return true
 		}
@@ -410,17 +429,28 @@ func isOwn(key store.Key) bool {
 	return false
 }
 
-// storeChunk stores the bytes of a chunk. They are synced: the publication is, and must
-// not name what a power cut may take.
-func (s *Session) storeChunk(ctx context.Context, value []byte) (*format.ChunkRef, error) {
+// storeChunk stores the bytes of a chunk. They are durable before the commit: it must not
+// name what a power cut may take.
+func (s *Session) storeChunk(ctx context.Context, value []byte, put putFunc) (*format.ChunkRef, error) {
 	if len(value) <= s.inline || len(value) == 0 {
 		return &format.ChunkRef{Payload: format.Inline, Data: append([]byte{}, value...)}, nil
 	}
+	var sum [sha256.Size]byte
+	if s.stored != nil {
+		sum = sha256.Sum256(value)
+		if ref, ok := s.stored.get(sum); ok {
+			return &ref, nil
+		}
+	}
 	id := newID()
-	if err := s.repository.put(ctx, chunkObject(id), value); err != nil {
+	if err := put(ctx, chunkObject(id), value); err != nil {
 		return nil, err
 	}
-	return &format.ChunkRef{Payload: format.Native, ID: id, Length: uint64(len(value))}, nil
+	ref := format.ChunkRef{Payload: format.Native, ID: id, Length: uint64(len(value))}
+	if s.stored != nil {
+		s.stored.put(sum, ref)
+	}
+	return &ref, nil
 }
 
 // newID returns an ID that nothing has.
@@ -464,6 +494,7 @@ func (s *Session) clone(ctx context.Context, c store.Change, to place, d store.D
 		}
 		return store.Written{}, fmt.Errorf("%s: %w: only chunks are cloned", c.Key, store.ErrUnsupported)
 	}
+	s.reads.note(from)
 	ref, err := s.finder(c.Source, from)(ctx)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !c.SourceVersion.IsZero():
@@ -508,6 +539,7 @@ func (s *Session) writeDocument(c store.Change) (store.Written, error) {
 func (s *Session) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		seen := map[string]bool{}
+		s.noteList(dir, how)
 		for e, err := range s.listing().list(ctx, dir.String(), how) {
 			seen[e.Name] = true
 			if !yield(e, err) || err != nil {
@@ -526,6 +558,21 @@ func (s *Session) List(ctx context.Context, dir store.Path, how store.Listing) i
 			}
 		}
 	}
+}
+
+// noteList notes that a list is read.
+func (s *Session) noteList(dir store.Path, how store.Listing) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if isOwnName(dir.String()) {
+		return // it is not of the repository
+	}
+	path := ""
+	n, _ := split(dir.String(), func(at string) *staged {
+		path = at
+		return s.node(at)
+	})
+	s.reads.noteList(path, n, how)
 }
 
 // earlyIn returns entries for chunks whose arrays have no documents yet.
@@ -566,34 +613,38 @@ func (s *Session) listing() *listing {
 		}
 	}
 	slices.SortFunc(l.nodes, func(a, b format.Node) int { return strings.Compare(a.Path, b.Path) })
-	l.chunks = s.chunksOf
+	l.chunks = s.chunksOf(s.base)
 	return l
 }
 
-// chunksOf yields the chunks of an array, those of all encodings.
-func (s *Session) chunksOf(ctx context.Context, n *format.Node) iter.Seq2[store.Entry, error] {
-	return func(yield func(store.Entry, error) bool) {
-		s.mu.RLock()
-		own := map[string]*format.ChunkRef{}
-		for name, ref := range s.chunks[n.ID] {
-			own[name] = ref
-		}
-		s.mu.RUnlock()
-		if was, keys := s.baseOf(n.Path, n.ID); was != nil {
-			for ref, err := range s.base.references(ctx, was) {
-				name := nameOf(keys, ref.Index)
-				if _, changed := own[name]; changed && err == nil {
-					continue
-				}
-				if !yield(entryOf(name, ref), err) || err != nil {
-					return
-				}
+// chunksOf returns what yields the chunks of an array, those of all encodings.
+func (s *Session) chunksOf(base *Snapshot) func(context.Context, *format.Node) iter.Seq2[store.Entry, error] {
+	return func(ctx context.Context, n *format.Node) iter.Seq2[store.Entry, error] {
+		return func(yield func(store.Entry, error) bool) { s.yieldChunks(ctx, base, n, yield) }
+	}
+}
+
+func (s *Session) yieldChunks(ctx context.Context, base *Snapshot, n *format.Node, yield func(store.Entry, error) bool) {
+	s.mu.RLock()
+	own := map[string]*format.ChunkRef{}
+	for name, ref := range s.chunks[n.ID] {
+		own[name] = ref
+	}
+	s.mu.RUnlock()
+	if was, keys := base.array(n.Path, n.ID); was != nil {
+		for ref, err := range base.references(ctx, was) {
+			name := nameOf(keys, ref.Index)
+			if _, changed := own[name]; changed && err == nil {
+				continue
 			}
-		}
-		for name, ref := range own {
-			if ref != nil && !yield(entryOf(name, *ref), nil) {
+			if !yield(entryOf(name, ref), err) || err != nil {
 				return
 			}
+		}
+	}
+	for name, ref := range own {
+		if ref != nil && !yield(entryOf(name, *ref), nil) {
+			return
 		}
 	}
 }

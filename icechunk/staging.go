@@ -26,10 +26,14 @@ type Staging struct {
 	// so that a dry run can be made of its changes. Nothing is stored or committed. It is
 	// set before the first location is opened.
 	Rehearsal bool
+	// Policy is that by which sessions are rebased if others have committed meanwhile. It
+	// is set before the first location is opened.
+	Policy Policy
 
-	mu       sync.Mutex // of the lists; it is never held during a request
+	mu       sync.Mutex // of what follows; it is never held during a request
 	sessions []*opened
-	ended    []*opened // committed, and to be closed
+	ended    []*opened          // committed, and to be closed
+	stored   map[string]*memory // by repository
 }
 
 // opened is a session that was begun for a location, or that begins.
@@ -157,7 +161,22 @@ func (s *Staging) begin(ctx context.Context, repository, branch string) (*Sessio
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
+	session.remember(s.memory(repository))
 	return session, nil
+}
+
+// memory returns what sessions of a repository have stored.
+func (s *Staging) memory(repository string) *memory {
+	key := normal(repository)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stored == nil {
+		s.stored = map[string]*memory{}
+	}
+	if s.stored[key] == nil {
+		s.stored[key] = new(memory)
+	}
+	return s.stored[key]
 }
 
 // set says that a session has begun, or removes it if it has not.
@@ -215,9 +234,9 @@ type Committed struct {
 }
 
 // Commit publishes the changes of each session as one snapshot of its branch. Sessions
-// without changes publish nothing. If there are several and one of them fails, those
-// before it are published. A location that is opened for writing afterwards begins
-// another session.
+// without changes publish nothing, and one that is behind is rebased. If there are
+// several and one of them fails, those before it are published. A location that is opened
+// for writing afterwards begins another session.
 func (s *Staging) Commit(ctx context.Context, message string) (list []Committed, err error) {
 	if s.Rehearsal {
 		return nil, nil
@@ -229,7 +248,7 @@ func (s *Staging) Commit(ctx context.Context, message string) (list []Committed,
 		if err := o.wait(ctx); err != nil {
 			return list, err
 		}
-		id, err := o.Commit(ctx, message)
+		id, err := o.CommitRebased(ctx, message, s.Policy)
 		if errors.Is(err, ErrNothing) {
 			continue
 		}
@@ -248,6 +267,15 @@ func (s *Staging) end(o *opened) {
 	defer s.mu.Unlock()
 	s.sessions = slices.DeleteFunc(s.sessions, func(other *opened) bool { return other == o })
 	s.ended = append(s.ended, o)
+}
+
+// Reset gives up all sessions, so that locations which are opened afterwards begin others
+// at the tips of their branches. Chunks that are written with the same bytes again are
+// not stored again.
+func (s *Staging) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sessions, s.ended = nil, append(s.ended, s.sessions...)
 }
 
 // Close closes all repositories. What was not committed is lost.

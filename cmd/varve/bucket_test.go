@@ -122,6 +122,11 @@ icechunk diff LOCAL/clone tag:v1 main
 equal icechunk+THERE/clone@main/copied THERE/exported.zarr
 rm icechunk+THERE/repo@main/a --yes
 icechunk log icechunk+THERE/repo@main
+icechunk check THERE/repo
+icechunk expire THERE/repo --before 2100-01-01 --yes
+icechunk gc THERE/repo --older-than 0s --yes
+icechunk stats THERE/repo
+check icechunk+THERE/repo@tag:v1
 `
 
 // runThere runs all commands below a location. secret must not be shown.

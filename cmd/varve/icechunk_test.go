@@ -58,7 +58,7 @@ func TestIcechunk(t *testing.T) {
 		"name is never used again": {"icechunk", "tag", dir, "v1"}, "there is one": {"icechunk", "init", dir},
 		"no such reference": {"info", at + "tag:v1"}, "write to a branch": {"append", at + second + "/a", "x.npy"},
 		"always has the branch main": {"icechunk", "branch", dir, "main", "--delete"}, "a tag never changes": {"icechunk", "tag", dir, "v2", "--reset", "main"},
-		"leads to a node": {"icechunk", "log", at + "main/a"}, "there is no action": {"icechunk", "gc", dir},
+		"leads to a node": {"icechunk", "log", at + "main/a"}, "there is no action": {"icechunk", "rebase", dir},
 	} {
 		if _, errs, status := execute(t, "", args...); status == 0 || !strings.Contains(errs, what) {
 			t.Errorf("%q: status %d, %s, want %q", args, status, errs, what)

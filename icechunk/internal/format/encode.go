@@ -416,6 +416,30 @@ func (l *TransactionLog) Sort() {
 	})
 }
 
+// Merge adds the changes of another log.
+func (l *TransactionLog) Merge(o *TransactionLog) {
+	other := o.nodes()
+	for i, list := range l.nodes() {
+		*list = append(*list, *other[i]...)
+	}
+	for _, c := range o.Chunks {
+		i := slices.IndexFunc(l.Chunks, func(own ChunkChanges) bool { return own.Node == c.Node })
+		if i < 0 {
+			l.Chunks = append(l.Chunks, c)
+			continue
+		}
+		l.Chunks[i].Indices = append(l.Chunks[i].Indices, c.Indices...)
+	}
+	l.Moves = append(l.Moves, o.Moves...)
+	l.Sort()
+	for _, list := range l.nodes() {
+		*list = slices.Compact(*list)
+	}
+	for i := range l.Chunks {
+		l.Chunks[i].Indices = slices.CompactFunc(l.Chunks[i].Indices, slices.Equal[[]uint32])
+	}
+}
+
 // Encode returns the body of the object. Its lists are sorted.
 func (l *TransactionLog) Encode() []byte {
 	b := newBuilder(1 << 12)
