@@ -521,7 +521,7 @@ func (r *Repository) update(ctx context.Context, change func(repo *format.Reposi
 			_, err = r.parseRepository(fresh)
 		}
 		if err == nil {
-			err = r.put(ctx, backupFolder+"/"+backup, data)
+			err = r.put(ctx, "overwritten/"+backup, data)
 		}
 		if err != nil {
 			return unknown(err)

@@ -213,6 +213,9 @@ func TestOverwritten(t *testing.T) {
 	try(t, r.ResetBranch(t.Context(), "moved", "main"))
 	commit(t, stage(t, r, "moved", "e", 4000), "e again")
 	try(t, r.DeleteBranch(t.Context(), "moved"))
+	// The log still has the commits that the history has not.
+	_, err = r.Expire(t.Context(), time.Now().Add(time.Hour), nil)
+	try(t, err)
 	report, err := r.Check(t.Context(), nil)
 	try(t, err)
 	var found []icechunk.ID

@@ -6,6 +6,7 @@ Usage: icechunk_oracle.py REPOSITORY
 """
 
 import asyncio
+import datetime
 import json
 import os
 import sys
@@ -89,8 +90,6 @@ def operations_log(request):
 
 def collect(request):
     """Collects all garbage, whatever its age."""
-    import datetime
-
     repo.garbage_collect(datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1))
     return True
 
@@ -109,6 +108,35 @@ def change(request):
     else:
         del group[name]
     return session.commit(request["message"])
+
+
+def expire(request):
+    """Expires commits before a time, and returns their IDs."""
+    return sorted(
+        repo.expire_snapshots(
+            older_than=datetime.datetime.fromisoformat(request["before"]),
+            delete_expired_branches=request["branches"],
+            delete_expired_tags=request["tags"],
+        )
+    )
+
+
+def remove(request):
+    """Collects garbage that was stored before a time."""
+    s = repo.garbage_collect(datetime.datetime.fromisoformat(request["before"]))
+    return [s.snapshots_deleted, s.transaction_logs_deleted, s.manifests_deleted, s.chunks_deleted, s.bytes_deleted]
+
+
+def stats(_):
+    """The bytes of native, inline and virtual chunks."""
+    s = repo.chunk_storage_stats()
+    return [s.native_bytes, s.inlined_bytes, s.virtual_bytes]
+
+
+def references(_):
+    """The branches and tags, each with the IDs of its commits, the last one first."""
+    found = {f"branch:{name}": [s.id for s in repo.ancestry(branch=name)] for name in repo.list_branches()}
+    return found | {f"tag:{name}": [s.id for s in repo.ancestry(tag=name)] for name in repo.list_tags()}
 
 
 def split(request):
@@ -168,7 +196,7 @@ def commit(request):
 
 operations = {
     f.__name__: f
-    for f in (read, log, diff, between, hashes, operations_log, collect, change, split, begin, stage, rebase, commit)
+    for f in (begin, between, change, collect, commit, diff, expire, hashes, log, operations_log, read, rebase, references, remove, split, stage, stats)
 }
 
 print(json.dumps({"ok": icechunk.__version__}), flush=True)
