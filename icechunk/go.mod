@@ -10,8 +10,10 @@ require (
 
 require (
 	github.com/pierrec/lz4/v4 v4.1.33 // indirect
+	go.uber.org/goleak v1.3.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
+	pgregory.net/rapid v1.3.0 // indirect
 )
 
 replace varve.dev/zarr => ..
