@@ -23,17 +23,28 @@ import (
 
 // strays are the values that belong to no node.
 type strays struct {
-	conv      *conversion
+	pair      *copying.Copy
+	members   map[string]*member // by their directories
+	derives   bool               // see [Derive]
+	count     *tally
 	left      int64    // those that are not copied
 	leftNames []string // the first of these
+}
+
+func newStrays(c *conversion) *strays {
+	s := &strays{pair: c.pair, members: map[string]*member{}, derives: c.derivation != nil, count: &c.count}
+	for _, m := range c.survey.members {
+		s.members[strings.TrimPrefix(m.Path+"/", "/")] = m
+	}
+	return s
 }
 
 // copyOthers copies the values that belong to no node, and counts them. A dry run only
 // counts.
 func (s *strays) copyOthers(ctx context.Context) error {
-	v := s.conv.pair.NewValues()
+	v := s.pair.NewValues()
 	g, within := parallel.New(ctx)
-	g.SetLimit(copying.Workers(&s.conv.pair.Options.Options))
+	g.SetLimit(copying.Workers(&s.pair.Options.Options))
 	var listed error
 	for rel, err := range s.others(within) {
 		if err != nil {
@@ -49,21 +60,21 @@ func (s *strays) copyOthers(ctx context.Context) error {
 }
 
 func (s *strays) copyOther(ctx context.Context, v *copying.Values, rel string) (int64, error) {
-	if s.conv.pair.DryRun {
-		info, err := store.Stat(ctx, s.conv.pair.Source.Store, s.conv.pair.Source.Path.MustKey(rel))
+	if s.pair.DryRun {
+		info, err := store.Stat(ctx, s.pair.Source.Store, s.pair.Source.Path.MustKey(rel))
 		return info.Size, err
 	}
-	return v.Copy(ctx, s.conv.pair.Target.Path.MustKey(rel), s.conv.pair.Source.Path.MustKey(rel))
+	return v.Copy(ctx, s.pair.Target.Path.MustKey(rel), s.pair.Source.Path.MustKey(rel))
 }
 
 // countedFile counts a value that belongs to no node.
 func (s *strays) countedFile(n int64, err error) error {
 	if err == nil {
-		s.conv.count.mu.Lock()
-		s.conv.count.files++
-		s.conv.count.mu.Unlock()
+		s.count.mu.Lock()
+		s.count.files++
+		s.count.mu.Unlock()
 	}
-	return s.conv.counted(n, err)
+	return s.count.value(n, err)
 }
 
 // mostLeftNames bounds the names of values that a conversion leaves out.
@@ -73,19 +84,15 @@ const mostLeftNames = 10
 // documents nor chunks, nor what Varve keeps for itself. It counts those that would
 // become part of a node. In a store that cannot be listed they are not known.
 func (s *strays) others(ctx context.Context) iter.Seq2[string, error] {
-	at := map[string]*member{}
-	for _, m := range s.conv.survey.members {
-		at[strings.TrimPrefix(m.Path+"/", "/")] = m
-	}
 	return func(yield func(string, error) bool) {
 		s.left, s.leftNames = 0, nil
-		for e, err := range store.List(ctx, s.conv.pair.Source.Store, s.conv.pair.Source.Path, store.Deep) {
+		for e, err := range store.List(ctx, s.pair.Source.Store, s.pair.Source.Path, store.Deep) {
 			if errors.Is(err, store.ErrUnsupported) {
 				return
 			}
 			what := alien
 			if err == nil {
-				what, err = s.belongingOf(ctx, at, e.Name)
+				what, err = s.belongingOf(ctx, e.Name)
 			}
 			if what == lookalike {
 				if s.left++; s.left <= mostLeftNames {
@@ -111,31 +118,31 @@ const (
 	lookalike                  // it belongs to none, but would in another format or key encoding
 )
 
-// belongingOf returns the belonging of a value. at has the nodes by their directories.
-func (s *strays) belongingOf(ctx context.Context, at map[string]*member, rel string) (belonging, error) {
+// belongingOf returns the belonging of a value.
+func (s *strays) belongingOf(ctx context.Context, rel string) (belonging, error) {
 	if _, isOwn := copying.Record(rel); isOwn {
 		return part, nil
 	}
 	dir, name := path.Split(rel)
-	if m := at[dir]; m != nil && slices.Contains(copying.DocumentNames, name) {
+	if m := s.members[dir]; m != nil && slices.Contains(copying.DocumentNames, name) {
 		if slices.Contains(m.ownDocuments(), name) {
 			return part, nil
 		}
 		return lookalike, nil
 	}
-	owner := at[""]
+	owner := s.members[""]
 	for end := 0; owner.Kind != "array"; {
 		i := strings.IndexByte(rel[end:], '/')
 		if i < 0 {
 			return alien, nil
 		}
 		end += i + 1
-		if next := at[rel[:end]]; next != nil {
+		if next := s.members[rel[:end]]; next != nil {
 			owner = next
 		}
 	}
 	// Derive copies all values below an array that it does not make anew.
-	if s.conv.derivation != nil && owner.derived == nil {
+	if s.derives && owner.derived == nil {
 		return part, nil
 	}
 	return s.chunkBelonging(ctx, owner, strings.TrimPrefix(rel, strings.TrimPrefix(owner.Path+"/", "/")))
@@ -163,7 +170,7 @@ func (s *strays) chunkBelonging(ctx context.Context, m *member, rest string) (be
 		return alien, nil
 	}
 	// A rechunk leaves the chunks of the old grid under the keys of another encoding.
-	for _, err := range store.List(ctx, s.conv.pair.Source.Store, m.path.MustKey(own.Dir+"/-").Dir(), store.Flat) {
+	for _, err := range store.List(ctx, s.pair.Source.Store, m.path.MustKey(own.Dir+"/-").Dir(), store.Flat) {
 		return part, err
 	}
 	return lookalike, nil

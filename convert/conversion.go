@@ -145,7 +145,7 @@ func ConvertTo(ctx context.Context, src, dst *zarr.Location, format int, opt *Op
 	if opt == nil {
 		opt = new(Options)
 	}
-	c := newConversion(opt, nil)
+	c := &conversion{opt: opt}
 	err := checkFormat(format)
 	if err == nil {
 		err = opt.check()
@@ -155,14 +155,16 @@ func ConvertTo(ctx context.Context, src, dst *zarr.Location, format int, opt *Op
 		c.pair, err = copying.New(ctx, src, dst, o)
 	}
 	if err == nil {
-		if c.pair.Format = format; c.isShared() {
+		if c.pair.Format = format; c.opt.isShared() {
 			c.pair.Note = fmt.Appendf(nil, "{\"convert\": %q, \"format\": %d}\n", c.pair.Source, format)
 		}
 		err = c.run(ctx)
 	}
 	r := c.survey.result()
 	r.Kept, r.Files = c.count.kept, c.count.files
-	r.Left, r.LeftNames = c.strays.left, c.strays.leftNames
+	if c.strays != nil {
+		r.Left, r.LeftNames = c.strays.left, c.strays.leftNames
+	}
 	r.Values, r.Bytes = c.count.report.Values, c.count.report.Bytes
 	if err != nil {
 		return r, copying.Wrap("convert", src.Path(), err)
@@ -196,14 +198,8 @@ type conversion struct {
 	survey     survey
 	derivation *Derivation // of [Derive]; nil for a conversion
 	count      tally
-	strays     *strays
-	resumption *resumption
-}
-
-func newConversion(opt *Options, d *Derivation) *conversion {
-	c := &conversion{opt: opt, derivation: d}
-	c.strays, c.resumption = &strays{conv: c}, &resumption{conv: c}
-	return c
+	strays     *strays     // once the survey has found the nodes
+	resumption *resumption // likewise
 }
 
 // tally counts what is found and done.
@@ -218,8 +214,8 @@ func (c *conversion) run(ctx context.Context) error {
 	if err := c.plan(ctx); err != nil {
 		return err
 	}
-	if c.isShared() {
-		return c.resumption.resume(ctx)
+	if c.opt.isShared() {
+		return c.resume(ctx)
 	}
 	if err := c.pair.CheckPlace(ctx); err != nil {
 		return err
@@ -243,6 +239,41 @@ func (c *conversion) run(ctx context.Context) error {
 		}
 	}
 	return c.complete(ctx)
+}
+
+// resume runs a conversion in parts, or the one that continues and publishes.
+func (c *conversion) resume(ctx context.Context) error {
+	is, ours, err := c.resumption.resumable(ctx)
+	if err != nil {
+		return err
+	}
+	if is == copying.Published {
+		return c.resumption.finish(ctx)
+	}
+	c.resumption.foreign = is == copying.Begun && !ours
+	if err := c.survey.gauge(ctx, c.opt); err != nil {
+		return err
+	}
+	// Parts and the call that publishes run the same loop. Each value that is up to date
+	// is skipped, so the order of the processes does not matter.
+	err = c.resumption.begin(ctx, ours)
+	for _, m := range c.survey.members {
+		if err == nil {
+			err = c.refresh(ctx, m)
+		}
+	}
+	switch {
+	case err != nil || c.opt.Share != nil:
+	case c.pair.DryRun:
+		err = c.strays.copyOthers(ctx)
+	default:
+		err = c.complete(ctx)
+	}
+	if errors.Is(err, copying.ErrPublished) || errors.Is(err, fs.ErrExist) {
+		// Another process has published meanwhile. If it did the same, all is well.
+		return c.resumption.finish(ctx)
+	}
+	return err
 }
 
 // plan reads the documents of the source, and makes those of the destination.
@@ -277,6 +308,7 @@ func (c *conversion) plan(ctx context.Context) error {
 			return fmt.Errorf("%q: %w", "/"+m.path.String(), err)
 		}
 	}
+	c.strays, c.resumption = newStrays(c), &resumption{pair: c.pair, opt: c.opt, survey: &c.survey}
 	return c.survey.consolidate(c.pair.Format)
 }
 
@@ -386,7 +418,7 @@ func (c *conversion) eachValue(ctx context.Context, m *member, do func(ctx conte
 		if !ok {
 			continue
 		}
-		g.Go(func() error { return c.counted(do(each, name, was)) })
+		g.Go(func() error { return c.count.value(do(each, name, was)) })
 		// After a failed copy, begin no further ones.
 		if each.Err() != nil {
 			break
@@ -467,16 +499,16 @@ func (c *conversion) listMembers(ctx context.Context, p store.Path) ([]string, e
 	return names, nil
 }
 
-// counted counts a copied value.
-func (c *conversion) counted(n int64, err error) error {
+// value counts a copied value of n bytes.
+func (t *tally) value(n int64, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // a concurrent writer deleted it after the listing
 	}
 	if err == nil {
-		c.count.mu.Lock()
-		defer c.count.mu.Unlock()
-		c.count.report.Values++
-		c.count.report.Bytes += n
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.report.Values++
+		t.report.Bytes += n
 	}
 	return err
 }

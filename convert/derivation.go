@@ -66,7 +66,7 @@ func Derive(ctx context.Context, src, dst *zarr.Location, d Derivation, opt *tra
 	if opt == nil {
 		opt = new(transfer.Options)
 	}
-	c := newConversion(new(Options), &d)
+	c := &conversion{opt: new(Options), derivation: &d}
 	var err error
 	if c.pair, err = copying.New(ctx, src, dst, copying.Options(*opt)); err == nil {
 		if d.Work != "" {

@@ -298,7 +298,7 @@ func (r *recoding) window(ctx context.Context, first, n int64) error {
 		case e.stored == 0 && e.made == 0 && !r.storesFill:
 			// It is missing, as it should be.
 		case r.conv.pair.DryRun:
-			if err := r.conv.counted(0, nil); err != nil {
+			if err := r.conv.count.value(0, nil); err != nil {
 				return g.Wait(err)
 			}
 		default:
@@ -443,14 +443,14 @@ func (r *recoding) make(ctx context.Context, chunk *grid.Chunk, e evidence) erro
 			return err
 		}
 		if time.Since(began) < copying.Slow {
-			return r.conv.counted(0, nil)
+			return r.conv.count.value(0, nil)
 		}
 		now, err := r.asked(ctx, chunk)
 		if err != nil {
 			return err
 		}
 		if now.latest == e.latest && now.stored == e.stored {
-			return r.conv.counted(0, nil)
+			return r.conv.count.value(0, nil)
 		}
 		e.latest, e.stored = now.latest, now.stored
 	}

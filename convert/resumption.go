@@ -27,8 +27,8 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// isShared reports whether the conversion keeps what others have stored for it.
-func (c *conversion) isShared() bool { return c.opt.Resume || c.opt.Share != nil }
+// isShared reports whether a conversion keeps what others have stored for it.
+func (o *Options) isShared() bool { return o.Resume || o.Share != nil }
 
 // inShare reports whether this call stores a value of an array.
 func (c *conversion) inShare(m *member, name string) bool {
@@ -38,49 +38,16 @@ func (c *conversion) inShare(m *member, name string) bool {
 
 // resumption publishes what earlier calls have stored, or stores a part of it.
 type resumption struct {
-	conv    *conversion
+	pair    *copying.Copy
+	opt     *Options
+	survey  *survey
 	foreign bool // nothing that the destination has counts
-}
-
-// resume runs a conversion in parts, or the one that continues and publishes.
-func (r *resumption) resume(ctx context.Context) error {
-	is, ours, err := r.resumable(ctx)
-	if err != nil {
-		return err
-	}
-	if is == copying.Published {
-		return r.finish(ctx)
-	}
-	r.foreign = is == copying.Begun && !ours
-	if err := r.conv.survey.gauge(ctx, r.conv.opt); err != nil {
-		return err
-	}
-	// Parts and the call that publishes run the same loop. Each value that is up to date
-	// is skipped, so the order of the processes does not matter.
-	err = r.begin(ctx, ours)
-	for _, m := range r.conv.survey.members {
-		if err == nil {
-			err = r.conv.refresh(ctx, m)
-		}
-	}
-	switch {
-	case err != nil || r.conv.opt.Share != nil:
-	case r.conv.pair.DryRun:
-		err = r.conv.strays.copyOthers(ctx)
-	default:
-		err = r.conv.complete(ctx)
-	}
-	if errors.Is(err, copying.ErrPublished) || errors.Is(err, fs.ErrExist) {
-		// Another process has published meanwhile. If it did the same, all is well.
-		return r.finish(ctx)
-	}
-	return err
 }
 
 // resumable returns the state of the destination, and whether an unfinished conversion
 // of the same node to the same format has left it.
 func (r *resumption) resumable(ctx context.Context) (is copying.State, ours bool, err error) {
-	for _, s := range [...]store.Store{r.conv.pair.Source.Store, r.conv.pair.Target.Store} {
+	for _, s := range [...]store.Store{r.pair.Source.Store, r.pair.Target.Store} {
 		if _, ok := store.As[store.Lister](s); !ok {
 			return is, false, fmt.Errorf("%w: a conversion in parts, or one that continues, needs stores that can be listed", zarr.ErrUnsupported)
 		}
@@ -92,11 +59,11 @@ func (r *resumption) resumable(ctx context.Context) (is copying.State, ours bool
 	if is == copying.Unknown {
 		return is, false, copying.ErrUnknown
 	}
-	if is == copying.Begun && !ours && r.conv.opt.Share != nil {
+	if is == copying.Begun && !ours && r.opt.Share != nil {
 		return is, false, copying.ErrForeign
 	}
-	if err = r.conv.pair.CheckParents(ctx); err == nil && ours {
-		err = r.conv.pair.CheckNoLinks(ctx)
+	if err = r.pair.CheckParents(ctx); err == nil && ours {
+		err = r.pair.CheckNoLinks(ctx)
 	}
 	return is, ours, err
 }
@@ -105,10 +72,10 @@ func (r *resumption) resumable(ctx context.Context) (is copying.State, ours bool
 // conversion. If the note is gone at that moment, another process has published.
 func (r *resumption) lookForNote(ctx context.Context) (is copying.State, ours bool, err error) {
 	for range 3 {
-		if is, err = r.conv.pair.Look(ctx); err != nil || is != copying.Begun {
+		if is, err = r.pair.Look(ctx); err != nil || is != copying.Begun {
 			return is, false, err
 		}
-		if ours, err = r.conv.pair.HasNote(ctx); !errors.Is(err, fs.ErrNotExist) {
+		if ours, err = r.pair.HasNote(ctx); !errors.Is(err, fs.ErrNotExist) {
 			return is, ours, err
 		}
 	}
@@ -118,10 +85,10 @@ func (r *resumption) lookForNote(ctx context.Context) (is copying.State, ours bo
 // begin prepares the destination. A part only stores the note, and what its values mean.
 func (r *resumption) begin(ctx context.Context, ours bool) (err error) {
 	switch {
-	case r.conv.pair.DryRun:
-	case r.conv.opt.Share != nil && !ours:
-		err = r.conv.pair.StorePartNote(ctx, r.conv.pair.CheckUnpublished)
-	case r.conv.opt.Share == nil:
+	case r.pair.DryRun:
+	case r.opt.Share != nil && !ours:
+		err = r.pair.StorePartNote(ctx, r.pair.CheckUnpublished)
+	case r.opt.Share == nil:
 		err = r.beginAlone(ctx, ours)
 	}
 	if err != nil {
@@ -134,15 +101,15 @@ func (r *resumption) beginAlone(ctx context.Context, ours bool) error {
 	// Values of another copy may have the keys of this one. None can be trusted.
 	if r.foreign {
 		r.foreign = false
-		if err := r.conv.pair.Clear(ctx); err != nil {
+		if err := r.pair.Clear(ctx); err != nil {
 			return err
 		}
 	}
-	if err := r.conv.pair.MakeParents(ctx); err != nil {
+	if err := r.pair.MakeParents(ctx); err != nil {
 		return err
 	}
 	if !ours {
-		return r.conv.pair.StoreNote(ctx)
+		return r.pair.StoreNote(ctx)
 	}
 	// Documents first, as clear does it.
 	for _, documents := range [...]bool{true, false} {
@@ -160,9 +127,9 @@ func (r *resumption) sweep(ctx context.Context, documents bool) error {
 	if err != nil {
 		return err
 	}
-	targets := r.conv.targets()
+	targets := r.survey.targets()
 	var failed error
-	err = r.conv.pair.ClearWhere(ctx, func(name string) bool {
+	err = r.pair.ClearWhere(ctx, func(name string) bool {
 		if name == copying.NoteName || strings.HasPrefix(name, meaningDir) || copying.IsDocument(name) != documents {
 			return false
 		}
@@ -180,13 +147,13 @@ func (r *resumption) sweep(ctx context.Context, documents bool) error {
 
 // readTarget reads a document of the destination.
 func (r *resumption) readTarget(ctx context.Context, name string) ([]byte, error) {
-	return copying.ReadDocument(ctx, r.conv.pair.Target.Store, r.conv.pair.Target.Path.MustKey(name), r.conv.pair.Limits)
+	return copying.ReadDocument(ctx, r.pair.Target.Store, r.pair.Target.Path.MustKey(name), r.pair.Limits)
 }
 
 // wanted returns the documents that the conversion writes, by their keys below the node.
 func (r *resumption) wanted() (map[string][]byte, error) {
 	all := map[string][]byte{}
-	for _, m := range r.conv.survey.members {
+	for _, m := range r.survey.members {
 		list, err := m.documents()
 		if err != nil {
 			return nil, err
@@ -201,7 +168,7 @@ func (r *resumption) wanted() (map[string][]byte, error) {
 // finish ends a call that finds a node at the destination. If it is what this conversion
 // makes, there is nothing left to do but what a crash has left undone.
 func (r *resumption) finish(ctx context.Context) error {
-	if r.conv.opt.Share == nil && !r.conv.pair.DryRun {
+	if r.opt.Share == nil && !r.pair.DryRun {
 		if err := r.tidy(ctx); err != nil {
 			return err
 		}
@@ -224,7 +191,7 @@ func (r *resumption) finish(ctx context.Context) error {
 
 // tidy does what a crash after the publication has left undone.
 func (r *resumption) tidy(ctx context.Context) error {
-	ours, err := r.conv.pair.HasNote(ctx)
+	ours, err := r.pair.HasNote(ctx)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		// A crash after the note was deleted, or a late part, has left these.
@@ -232,17 +199,17 @@ func (r *resumption) tidy(ctx context.Context) error {
 	case err != nil || !ours:
 		return err
 	}
-	return errors.Join(r.deleteNotes(ctx), copying.UpdateAbove(ctx, r.conv.pair.Target.Location, r.conv.pair.Options.Options))
+	return errors.Join(r.deleteNotes(ctx), copying.UpdateAbove(ctx, r.pair.Target.Location, r.pair.Options.Options))
 }
 
 // deleteNotes deletes the note, and before it what is known about values.
 func (r *resumption) deleteNotes(ctx context.Context) error {
-	if r.conv.isShared() {
+	if r.opt.isShared() {
 		if err := r.deleteMeanings(ctx, func(string) bool { return true }); err != nil {
 			return err
 		}
 	}
-	return r.conv.pair.DeleteNote(ctx)
+	return r.pair.DeleteNote(ctx)
 }
 
 // meaningDir is where an unfinished conversion keeps what the values of arrays mean, one
@@ -313,7 +280,7 @@ func (r *resumption) checkMeanings(ctx context.Context) error {
 		return err
 	}
 	there, err := r.meanings(ctx)
-	if err == nil && !r.conv.pair.DryRun {
+	if err == nil && !r.pair.DryRun {
 		there, err = r.putMeanings(ctx, texts, there)
 	}
 	if err != nil {
@@ -346,7 +313,7 @@ func (r *resumption) checkMeanings(ctx context.Context) error {
 // texts by their names.
 func (r *resumption) ownMeanings() (map[string]*meaning, map[string][]byte, error) {
 	mine, texts := map[string]*meaning{}, map[string][]byte{}
-	for _, m := range r.conv.survey.members {
+	for _, m := range r.survey.members {
 		if m.Kind != "array" {
 			continue
 		}
@@ -379,15 +346,15 @@ func (r *resumption) putMeanings(ctx context.Context, texts map[string][]byte, t
 		return there, nil
 	}
 	g, within := parallel.New(ctx)
-	g.SetLimit(copying.Workers(&r.conv.pair.Options.Options))
+	g.SetLimit(copying.Workers(&r.pair.Options.Options))
 	for _, name := range stored {
 		g.Go(func() error {
-			return r.conv.pair.Put(within, r.conv.pair.Target.Path.MustKey(meaningDir+name), texts[name])
+			return r.pair.Put(within, r.pair.Target.Path.MustKey(meaningDir+name), texts[name])
 		})
 	}
 	err := g.Wait(nil)
 	if err == nil {
-		if err = r.conv.pair.CheckUnpublished(ctx); errors.Is(err, copying.ErrPublished) {
+		if err = r.pair.CheckUnpublished(ctx); errors.Is(err, copying.ErrPublished) {
 			// Nobody else would delete them.
 			err = errors.Join(err, r.deleteMeanings(ctx, func(name string) bool { return slices.Contains(stored, name) }))
 		}
@@ -400,20 +367,20 @@ func (r *resumption) putMeanings(ctx context.Context, texts map[string][]byte, t
 
 // settleMeanings refuses or removes the values of arrays whose documents have changed.
 func (r *resumption) settleMeanings(ctx context.Context, others map[string][]string) error {
-	for _, m := range r.conv.survey.members {
+	for _, m := range r.survey.members {
 		names := others[m.Path]
 		switch {
 		case len(names) == 0:
 			continue
-		case r.conv.opt.Share != nil:
+		case r.opt.Share != nil:
 			return fmt.Errorf("%w: %q has other chunks than those that parts have converted, and a part removes nothing; convert with Resume and without parts",
 				zarr.ErrSourceChanged, "/"+m.path.String())
-		case r.conv.pair.DryRun:
+		case r.pair.DryRun:
 			m.fresh = true
 			continue
 		}
 		below := strings.TrimPrefix(m.Path+"/", "/")
-		err := r.conv.pair.ClearWhere(ctx, func(name string) bool { // documents of the array are gone
+		err := r.pair.ClearWhere(ctx, func(name string) bool { // documents of the array are gone
 			return strings.HasPrefix(name, below) && !own.IsBelow(name)
 		})
 		if err == nil {
@@ -429,7 +396,7 @@ func (r *resumption) settleMeanings(ctx context.Context, others map[string][]str
 
 // meanings returns the names of what is known about values.
 func (r *resumption) meanings(ctx context.Context) (names []string, err error) {
-	for e, err := range store.List(ctx, r.conv.pair.Target.Store, r.conv.pair.Target.Path.MustKey(meaningDir+"-").Dir(), store.Flat) {
+	for e, err := range store.List(ctx, r.pair.Target.Store, r.pair.Target.Path.MustKey(meaningDir+"-").Dir(), store.Flat) {
 		if err != nil {
 			return nil, err
 		}
@@ -441,8 +408,8 @@ func (r *resumption) meanings(ctx context.Context) (names []string, err error) {
 }
 
 func (r *resumption) meaning(ctx context.Context, name string) (is meaning, err error) {
-	key := r.conv.pair.Target.Path.MustKey(meaningDir + name)
-	raw, err := copying.ReadDocument(ctx, r.conv.pair.Target.Store, key, r.conv.pair.Limits)
+	key := r.pair.Target.Path.MustKey(meaningDir + name)
+	raw, err := copying.ReadDocument(ctx, r.pair.Target.Store, key, r.pair.Limits)
 	if err != nil {
 		return is, err
 	}
@@ -458,11 +425,11 @@ func (r *resumption) deleteMeanings(ctx context.Context, goes func(name string) 
 		return err
 	}
 	g, within := parallel.New(ctx)
-	g.SetLimit(copying.Workers(&r.conv.pair.Options.Options))
+	g.SetLimit(copying.Workers(&r.pair.Options.Options))
 	for _, name := range names {
 		if goes(name) {
 			g.Go(func() error {
-				_, err := store.Write(within, r.conv.pair.Target.Store, store.Delete(r.conv.pair.Target.Path.MustKey(meaningDir+name)), store.Sync)
+				_, err := store.Write(within, r.pair.Target.Store, store.Delete(r.pair.Target.Path.MustKey(meaningDir+name)), store.Sync)
 				return err
 			})
 		}

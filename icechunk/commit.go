@@ -4,6 +4,7 @@ package icechunk
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/icechunk/internal/format"
@@ -56,6 +58,9 @@ func (s *Session) commit(ctx context.Context, message string, amends bool) (ID, 
 	}
 	if !utf8.ValidString(message) {
 		return ID{}, fmt.Errorf("%w: the message of a commit is not UTF-8", zarr.ErrInvalidArgument)
+	}
+	if s.failed != nil {
+		return ID{}, s.failed
 	}
 	if err := s.checkFinished(ctx); err != nil {
 		return ID{}, err
@@ -203,10 +208,14 @@ func (c *commit) gatherNode(ctx context.Context, path string, files map[ID]forma
 	if was != nil {
 		n.Extra = was.Extra
 	}
+	err := error(nil)
 	if is.shape != nil {
-		if err := c.gatherArray(ctx, &n, is, was, files); err != nil {
-			return err
-		}
+		err = c.gatherArray(ctx, &n, is, was, files)
+	} else {
+		n.Document, err = alone(is.document)
+	}
+	if err != nil {
+		return err
 	}
 	c.note(&n, was)
 	c.snapshot.Nodes = append(c.snapshot.Nodes, n)
@@ -256,104 +265,32 @@ func (c *commit) gatherArray(ctx context.Context, n *format.Node, is *staged, wa
 	for i, chunks := range lengths {
 		n.Shape = append(n.Shape, format.Dimension{Length: uint64(is.array.Shape[i]), Chunks: uint64(chunks)})
 	}
-	old := map[string]format.ChunkRef{}
-	if was != nil {
-		for ref, err := range c.base.references(ctx, was) {
-			if err != nil {
-				return err
-			}
-			ref.Index = slices.Clone(ref.Index)
-			old[chunkName(ref.Index)] = ref
-		}
+	isMoved := true
+	if base, keys := c.base.array(n.Path, is.id); base != nil {
+		isMoved = keys != is.keys
 	}
-	refs := c.references(is, n, old)
-	changes := differing(old, refs)
-	if len(changes) == 0 && was != nil && covers(was) {
-		n.Manifests = was.Manifests
-		return c.keepFiles(was.Manifests, files)
-	}
-	if len(changes) > 0 {
-		c.log.Chunks = append(c.log.Chunks, format.ChunkChanges{Node: n.ID, Indices: changes})
-	}
+	return c.gatherChunks(ctx, n, was, is, isMoved, files)
+}
+
+// addManifest makes a manifest of references, which are in order.
+func (c *commit) addManifest(n *format.Node, refs []format.ChunkRef, files map[ID]format.ManifestFile) error {
 	if len(refs) == 0 {
 		return nil
 	}
-	return c.addManifest(n, refs, files)
-}
-
-// covers reports whether no reference of an array may lie beyond it. Other programs leave
-// such references, which a larger shape would show.
-func covers(n *format.Node) bool {
-	for _, m := range n.Manifests {
-		for i, e := range m.Extents {
-			if uint64(e.To) > n.Shape[i].Chunks {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// references returns the references of an array after the commit, by name.
-func (c *commit) references(is *staged, n *format.Node, old map[string]format.ChunkRef) map[string]format.ChunkRef {
-	refs := map[string]format.ChunkRef{}
-	add := func(index []uint32, ref format.ChunkRef) {
-		if !beyond(n, index) {
-			ref.Index = index
-			refs[chunkName(index)] = ref
-		}
-	}
-	if was, keys := c.base.array(n.Path, is.id); was != nil && keys == is.keys {
-		for _, ref := range old {
-			add(ref.Index, ref)
-		}
-	}
-	for name, ref := range c.chunks[is.id] {
-		// Chunks by other encodings are those of a former grid.
-		index, ok := indexOf(is.keys, name, len(n.Shape))
-		switch {
-		case !ok:
-		case ref == nil:
-			delete(refs, chunkName(index))
-		default:
-			add(index, *ref)
-		}
-	}
-	return refs
-}
-
-// differing returns the indices whose chunks differ.
-func differing(old, refs map[string]format.ChunkRef) (indices [][]uint32) {
-	for name, ref := range old {
-		if now, ok := refs[name]; !ok || infoOf(now).Version != infoOf(ref).Version {
-			indices = append(indices, ref.Index)
-		}
-	}
-	for name, ref := range refs {
-		if _, ok := old[name]; !ok {
-			indices = append(indices, ref.Index)
-		}
-	}
-	return indices
-}
-
-// addManifest makes one manifest of all references of an array.
-func (c *commit) addManifest(n *format.Node, refs map[string]format.ChunkRef, files map[ID]format.ManifestFile) error {
-	list := slices.SortedFunc(maps.Values(refs), func(a, b format.ChunkRef) int { return slices.Compare(a.Index, b.Index) })
 	m := format.ManifestRef{ID: newID()}
 	for i := range n.Shape {
-		e := format.Extent{From: list[0].Index[i]}
-		for _, ref := range list {
+		e := format.Extent{From: refs[0].Index[i]}
+		for _, ref := range refs {
 			e.From, e.To = min(e.From, ref.Index[i]), max(e.To, ref.Index[i]+1)
 		}
 		m.Extents = append(m.Extents, e)
 	}
-	data, err := format.Seal(program, format.KindManifest, format.EncodeManifest(m.ID, []format.ArrayRefs{{Node: n.ID, Refs: list}}))
+	data, err := format.Seal(program, format.KindManifest, format.EncodeManifest(m.ID, []format.ArrayRefs{{Node: n.ID, Refs: refs}}))
 	if err != nil {
 		return err
 	}
-	n.Manifests = []format.ManifestRef{m}
-	files[m.ID] = format.ManifestFile{ID: m.ID, Size: uint64(len(data)), References: uint32(len(list))}
+	n.Manifests = append(n.Manifests, m)
+	files[m.ID] = format.ManifestFile{ID: m.ID, Size: uint64(len(data)), References: uint32(len(refs))}
 	c.objects = append(c.objects, object{"manifests/" + m.ID.String(), format.KindManifest, data})
 	return nil
 }
@@ -368,6 +305,21 @@ func compact(text []byte) []byte {
 		return text
 	}
 	return b.Bytes()
+}
+
+// alone returns the document of a group without consolidated metadata. A snapshot has all
+// documents in one object, and other programs would leave the copies stale: the reference
+// writes none.
+func alone(document []byte) ([]byte, error) {
+	n, err := metadata.Parse(document, metadata.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	g, ok := n.(*metadata.Group)
+	if !ok || g.Consolidated == nil {
+		return document, nil
+	}
+	return g.WithConsolidated(nil).Marshal(metadata.Limits{})
 }
 
 // portable returns the document of an array as the reference reads it, nil if it is so
@@ -404,6 +356,9 @@ func portable(a *metadata.Array) (*metadata.Array, []int64, error) {
 	return out, lengths, nil
 }
 
+// storers is how many objects a commit stores at once.
+const storers = 16
+
 // store stores all objects that the publication names.
 func (c *commit) store(ctx context.Context) error {
 	for _, o := range []struct {
@@ -425,12 +380,23 @@ func (c *commit) store(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, o := range c.objects {
-		if err := c.repository.put(ctx, o.name, o.data); err != nil {
-			return err
-		}
+	b, err := store.NewBatch(ctx, c.repository.store, c.repository.durability)
+	if err != nil {
+		return err
 	}
-	return nil
+	defer b.Discard()
+	g, within := errgroup.WithContext(ctx)
+	g.SetLimit(storers)
+	for _, o := range c.objects {
+		g.Go(func() error {
+			_, err := b.Write(within, store.Put(c.repository.root.MustKey(o.name), o.data))
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return b.Commit(ctx)
 }
 
 // check reads an object as readers will. What they would refuse must not be published.
@@ -455,7 +421,7 @@ func (c *commit) check(o object) error {
 
 // put stores an object under a name that nothing has.
 func (r *Repository) put(ctx context.Context, name string, data []byte) error {
-	_, err := store.Write(ctx, r.store, store.Put(r.root.MustKey(name), data), store.Sync)
+	_, err := store.Write(ctx, r.store, store.Put(r.root.MustKey(name), data), r.durability)
 	return err
 }
 
@@ -466,6 +432,9 @@ func (c *commit) publish(ctx context.Context) error {
 		// have committed after it.
 		if _, ok := repo.FindSnapshot(c.snapshot.ID); ok {
 			return format.Update{}, errPublished
+		}
+		if err := c.checkCollected(ctx, repo); err != nil {
+			return format.Update{}, err
 		}
 		at, ok := format.Find(repo.Branches, c.branch)
 		if !ok {
@@ -537,9 +506,9 @@ func (r *Repository) update(ctx context.Context, change func(repo *format.Reposi
 		}
 		now := time.Now()
 		backup := backupName(now)
-		u.Time = now
+		u.Time = cmp.Or(u.Time, now)
 		if len(repo.Updates) > 0 {
-			u.Time = later(now, repo.Updates[0].Time)
+			u.Time = later(u.Time, repo.Updates[0].Time)
 			repo.Updates[0].Backup = backup
 		}
 		if len(repo.Updates) >= mostUpdates {
@@ -552,12 +521,12 @@ func (r *Repository) update(ctx context.Context, change func(repo *format.Reposi
 			_, err = r.parseRepository(fresh)
 		}
 		if err == nil {
-			err = r.put(ctx, "overwritten/"+backup, data)
+			err = r.put(ctx, backupFolder+"/"+backup, data)
 		}
 		if err != nil {
 			return unknown(err)
 		}
-		_, err = store.Write(ctx, r.store, store.PutIf(r.root.MustKey(repositoryKey), fresh, store.IfVersion(info.Version)), store.Sync)
+		_, err = store.Write(ctx, r.store, store.PutIf(r.root.MustKey(repositoryKey), fresh, store.IfVersion(info.Version)), r.durability)
 		switch {
 		case err == nil:
 			return nil
@@ -665,8 +634,9 @@ func Create(ctx context.Context, s store.Store, root store.Path, opt *Options) (
 	return Open(ctx, s, root, opt)
 }
 
-// checkEmpty returns an error if something is where a repository is to be made.
-func (r *Repository) checkEmpty(ctx context.Context) error {
+// checkEmpty returns an error if something is where a repository is to be made, except
+// some names.
+func (r *Repository) checkEmpty(ctx context.Context, except ...string) error {
 	switch _, err := r.state(ctx); {
 	case err == nil:
 		return fmt.Errorf("%w: a repository", ErrExists)
@@ -679,6 +649,8 @@ func (r *Repository) checkEmpty(ctx context.Context) error {
 			return nil // the write of the object repo has a condition
 		case err != nil:
 			return err
+		case slices.Contains(except, e.Name):
+			continue
 		}
 		return fmt.Errorf("%w: the place has %q, and a repository begins empty: choose another one", ErrExists, e.Name)
 	}

@@ -89,22 +89,27 @@ func (c *manifests) keep(id ID, one *coming) {
 
 // manifest returns a manifest of a snapshot.
 func (r *Repository) manifest(ctx context.Context, s *format.Snapshot, id ID) (*format.Manifest, error) {
-	name := "manifests/" + id.String()
 	if _, ok := s.FindFile(id); !ok {
 		return nil, r.fail(snapshotName(s.ID), fmt.Errorf("%w: it does not list the manifest %v", format.ErrDamaged, id))
 	}
-	return r.manifests.get(ctx, id, func(ctx context.Context) (*format.Manifest, error) {
-		body, err := r.read(ctx, name, format.KindManifest)
-		if err != nil {
-			return nil, err
-		}
-		m, err := format.ParseManifest(body)
-		if err == nil && m.ID != id {
-			err = fmt.Errorf("%w: it is the manifest %v", format.ErrDamaged, m.ID)
-		}
-		if err != nil {
-			return nil, r.fail(name, err)
-		}
-		return m, nil
-	})
+	return r.manifests.get(ctx, id, func(ctx context.Context) (*format.Manifest, error) { return r.readManifest(ctx, id) })
+}
+
+// manifestName returns the name of the object of a manifest.
+func manifestName(id ID) string { return "manifests/" + id.String() }
+
+// readManifest reads a manifest, which is not kept.
+func (r *Repository) readManifest(ctx context.Context, id ID) (*format.Manifest, error) {
+	body, err := r.read(ctx, manifestName(id), format.KindManifest)
+	if err != nil {
+		return nil, err
+	}
+	m, err := format.ParseManifest(body)
+	if err == nil && m.ID != id {
+		err = fmt.Errorf("%w: it is the manifest %v", format.ErrDamaged, m.ID)
+	}
+	if err != nil {
+		return nil, r.fail(manifestName(id), err)
+	}
+	return m, nil
 }

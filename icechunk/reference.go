@@ -87,7 +87,7 @@ func (r *Repository) DeleteTag(ctx context.Context, name string) error {
 			return u, errPublished
 		}
 		if slices.Contains(repo.Disabled, tagDeletion) {
-			return u, fmt.Errorf("%w: the repository does not permit tags to be deleted", fs.ErrPermission)
+			return u, errTagDeletion
 		}
 		u = format.Update{Kind: format.TagDeleted, Name: name}
 		if repo.Tags, u.Previous, err = shortened(repo, repo.Tags, "tag", name); err == nil {
@@ -100,8 +100,8 @@ func (r *Repository) DeleteTag(ctx context.Context, name string) error {
 
 // point changes where a reference leads.
 func (r *Repository) point(ctx context.Context, name, at string, change func(repo *format.Repository, snapshot int, again bool) (format.Update, error)) error {
-	if name == "" || strings.ContainsAny(name, "/\x00") || !utf8.ValidString(name) {
-		return fmt.Errorf("%w: %q is no name of a branch or tag: it is UTF-8, has a character at least, and no slash", zarr.ErrInvalidArgument, name)
+	if err := checkName(name); err != nil {
+		return err
 	}
 	now, err := r.state(ctx)
 	if err != nil {
@@ -123,11 +123,21 @@ func (r *Repository) point(ctx context.Context, name, at string, change func(rep
 	})
 }
 
+// checkName returns an error for a text that is no name of a branch or tag.
+func checkName(name string) error {
+	if name == "" || strings.ContainsAny(name, "/\x00") || !utf8.ValidString(name) {
+		return fmt.Errorf("%w: %q is no name of a branch or tag: it is UTF-8, has a character at least, and no slash", zarr.ErrInvalidArgument, name)
+	}
+	return nil
+}
+
 // Numbers of features that a repository may have disabled.
 const (
 	tagCreation = 4
 	tagDeletion = 5
 )
+
+var errTagDeletion = fmt.Errorf("%w: the repository does not permit tags to be deleted", fs.ErrPermission)
 
 // leads reports whether a reference leads to a snapshot.
 func leads(list []format.Reference, name string, snapshot int) bool {

@@ -36,7 +36,7 @@ func (r *Repository) Change(ctx context.Context, branch, message string, change 
 		if err != nil {
 			return ID{}, err
 		}
-		s.stored = stored
+		s.remember(stored)
 		if err := change(ctx, s); err != nil {
 			if conflict != nil {
 				err = fmt.Errorf("%w (repeated at %v because of a conflict)", err, s.Base())
@@ -53,11 +53,24 @@ func (r *Repository) Change(ctx context.Context, branch, message string, change 
 	return ID{}, fmt.Errorf("every attempt met another commit (attempts: %d): %w", tries, conflict)
 }
 
-// memory has the chunks that sessions have stored, so that the bytes of one that was
-// given up are not stored again. It is safe for concurrent use.
+// memory has the chunks that sessions of one repository have stored, so that the bytes of
+// one that was given up are not stored again. It is safe for concurrent use.
 type memory struct {
 	mu     sync.Mutex
+	began  *beginning // of the first session
 	chunks map[[sha256.Size]byte]format.ChunkRef
+}
+
+// remember makes a session store chunks that m does not have, and begin when the first
+// session with m began: a garbage collection since then may have taken their chunks.
+func (s *Session) remember(m *memory) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.began == nil {
+		began := s.began
+		m.began = &began
+	}
+	s.stored, s.began = m, *m.began
 }
 
 // mostRemembered bounds the chunks that are remembered: about 100 bytes each.

@@ -25,6 +25,9 @@ type Options struct {
 	Object int64
 	// Memory bounds the manifests that stay in memory, in bytes. 0 is 256 MiB.
 	Memory int64
+	// Durability is that of everything that is stored. With [store.Sync], the default, a
+	// commit survives a power cut once it has returned.
+	Durability store.Durability
 	// Location is that of the repository. Virtual chunks, which are in files beside it,
 	// are read only if it is set, and only from what [virtual.WithAllowed] names.
 	Location string
@@ -32,10 +35,11 @@ type Options struct {
 
 // Repository is a place with branches, tags and snapshots. It is safe for concurrent use.
 type Repository struct {
-	store     store.Store
-	root      store.Path
-	limit     int64
-	manifests manifests
+	store      store.Store
+	root       store.Path
+	limit      int64
+	durability store.Durability
+	manifests  manifests
 
 	places     *virtual.Places   // nil without a location
 	containers map[string]string // prefixes of locations, by name
@@ -84,13 +88,16 @@ var ErrUnavailable = errors.New("the repository is offline")
 // Open opens the repository at a path of a store. If there is none, the error wraps
 // [fs.ErrNotExist].
 func Open(ctx context.Context, s store.Store, root store.Path, opt *Options) (*Repository, error) {
-	r := &Repository{store: s, root: root, limit: 1 << 30}
+	r := &Repository{store: s, root: root, limit: 1 << 30, durability: store.Sync}
 	r.manifests.most = 256 << 20
 	if opt != nil && opt.Object > 0 {
 		r.limit = opt.Object
 	}
 	if opt != nil && opt.Memory > 0 {
 		r.manifests.most = opt.Memory
+	}
+	if opt != nil && opt.Durability != 0 {
+		r.durability = opt.Durability
 	}
 	is, err := r.state(ctx)
 	if err != nil {
@@ -143,13 +150,18 @@ func (r *Repository) state(ctx context.Context) (*state, error) {
 	if repo.Status.Availability == format.Offline {
 		return nil, fmt.Errorf("%w since %s: %s", ErrUnavailable, repo.Status.Since.Format(time.RFC3339), repo.Status.Reason)
 	}
+	return stateOf(repo), nil
+}
+
+// stateOf returns what the object repo says.
+func stateOf(repo *format.Repository) *state {
 	named := func(list []format.Reference) (refs []Reference) {
 		for _, ref := range list {
 			refs = append(refs, Reference{ref.Name, repo.Snapshots[ref.Snapshot].ID})
 		}
 		return refs
 	}
-	return &state{repo, named(repo.Branches), named(repo.Tags)}, nil
+	return &state{repo, named(repo.Branches), named(repo.Tags)}
 }
 
 // read reads an object of the repository.
@@ -162,7 +174,7 @@ func (r *Repository) read(ctx context.Context, name string, kind format.Kind) ([
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && kind != format.KindRepository:
 		// Something names it. A missing chunk would be read as the fill value.
-		return nil, r.fail(name, fmt.Errorf("%w: there is no such object", format.ErrDamaged))
+		return nil, r.fail(name, errMissing)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
@@ -172,6 +184,9 @@ func (r *Repository) read(ctx context.Context, name string, kind format.Kind) ([
 	}
 	return body, nil
 }
+
+// errMissing means that an object does not exist which another one names.
+var errMissing = fmt.Errorf("%w: there is no such object", format.ErrDamaged)
 
 // fail adds the key of an object to an error.
 func (r *Repository) fail(name string, err error) error {

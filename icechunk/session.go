@@ -38,10 +38,12 @@ import (
 type Session struct {
 	repository *Repository
 	branch     string
-	began      ID      // the base before any rebase
-	inline     int     // bytes of the longest chunk that is stored in its reference
-	stored     *memory // of chunks of this session and of those before it; may be nil
+	start      ID          // the base before any rebase
+	inline     int         // bytes of the longest chunk that is stored in its reference
+	rules      []splitRule // for manifests
+	stored     *memory     // of chunks of this session and of those before it; may be nil
 	reads      reads
+	began      beginning
 
 	mu     sync.RWMutex
 	base   *Snapshot                                     // a rebase replaces it
@@ -50,6 +52,7 @@ type Session struct {
 	early  map[store.Key]*format.ChunkRef                // chunks without the document of an array
 	aside  store.Store                                   // what no snapshot has
 	ended  bool
+	failed error // of a batch: what is not durable must not be published
 }
 
 // staged is a node that has another document than in the base, or none.
@@ -92,8 +95,9 @@ func (r *Repository) Session(ctx context.Context, branch string) (*Session, erro
 	if err != nil {
 		return nil, err
 	}
+	config := settings(is.Config)
 	return &Session{
-		repository: r, branch: branch, began: id, base: base, inline: inlineLimit(is.Config), aside: memstore.New(),
+		repository: r, branch: branch, start: id, base: base, inline: inlineLimit(config), rules: splitRules(config), aside: memstore.New(), began: begun(is.Repository, id),
 		nodes: map[string]*staged{}, chunks: map[format.NodeID]map[string]*format.ChunkRef{},
 		early: map[store.Key]*format.ChunkRef{},
 	}, nil
@@ -115,11 +119,16 @@ func (r *Repository) branchTip(is *state, name string) (ID, error) {
 // inlineDefault is the default length of a chunk that is stored in its reference.
 const inlineDefault = 512
 
-// inlineLimit returns the length that a configuration has, or the default.
-func inlineLimit(config []byte) int {
+// settings parses the configuration of a repository. What is damaged is not there.
+func settings(config []byte) map[string]any {
 	v, _ := format.ParseFlex(config)
 	top, _ := v.(map[string]any)
-	switch n := top["inline_chunk_threshold_bytes"].(type) {
+	return top
+}
+
+// inlineLimit returns the length that a configuration has, or the default.
+func inlineLimit(config map[string]any) int {
+	switch n := config["inline_chunk_threshold_bytes"].(type) {
 	case uint64:
 		return int(min(n, 1<<16))
 	case int64:
@@ -326,7 +335,7 @@ func (s *Session) stat(ctx context.Context, key store.Key) (store.Info, error) {
 // Can implements [store.Writer].
 func (s *Session) Can(op store.Op) bool {
 	switch op {
-	case store.OpPut, store.OpPutIf, store.OpDelete, store.OpDeleteIf, store.OpClone:
+	case store.OpPut, store.OpPutIf, store.OpDelete, store.OpDeleteIf, store.OpClone, store.OpCopy:
 		return true
 	}
 	return false
@@ -334,14 +343,25 @@ func (s *Session) Can(op store.Op) bool {
 
 // Write implements [store.Writer].
 func (s *Session) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	return s.write(ctx, c, d, s.repository.put)
+}
+
+// write makes a change. put stores the object of a chunk.
+func (s *Session) write(ctx context.Context, c store.Change, d store.Durability, put putFunc) (store.Written, error) {
 	var stored *format.ChunkRef
-	isPut := c.Op == store.OpPut || c.Op == store.OpPutIf
-	if isPut && c.Key.Base() != documentName && !isOwn(c.Key) {
-		// The bytes are stored before the lock is taken.
-		var err error
-		if stored, err = s.storeChunk(ctx, c.Value); err != nil {
-			return store.Written{}, err
-		}
+	var err error
+	isPut := c.Op == store.OpPut || c.Op == store.OpPutIf || c.Op == store.OpCopy
+	switch isChunk := c.Key.Base() != documentName && !isOwn(c.Key); {
+	// The bytes are stored before the lock is taken.
+	case c.Op == store.OpCopy && isChunk:
+		stored, err = s.copied(ctx, c)
+	case c.Op == store.OpCopy:
+		err = fmt.Errorf("%s: %w: only chunks are copied", c.Key, store.ErrUnsupported)
+	case isPut && isChunk:
+		stored, err = s.storeChunk(ctx, c.Value, put)
+	}
+	if err != nil {
+		return store.Written{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -374,7 +394,8 @@ func (s *Session) Write(ctx context.Context, c store.Change, d store.Durability)
 	if stored == nil {
 		return store.Written{}, nil
 	}
-	return store.Written{Version: infoOf(*stored).Version}, nil
+	info := infoOf(*stored)
+	return store.Written{Version: info.Version, Size: info.Size}, nil
 }
 
 // isChunkName reports whether the last part of a key may be one of a chunk.
@@ -409,9 +430,9 @@ func isOwnName(path string) bool {
 	return false
 }
 
-// storeChunk stores the bytes of a chunk. They are synced: the publication is, and must
-// not name what a power cut may take.
-func (s *Session) storeChunk(ctx context.Context, value []byte) (*format.ChunkRef, error) {
+// storeChunk stores the bytes of a chunk. They are durable before the commit: it must not
+// name what a power cut may take.
+func (s *Session) storeChunk(ctx context.Context, value []byte, put putFunc) (*format.ChunkRef, error) {
 	if len(value) <= s.inline || len(value) == 0 {
 		return &format.ChunkRef{Payload: format.Inline, Data: append([]byte{}, value...)}, nil
 	}
@@ -423,7 +444,7 @@ func (s *Session) storeChunk(ctx context.Context, value []byte) (*format.ChunkRe
 		}
 	}
 	id := newID()
-	if err := s.repository.put(ctx, "chunks/"+id.String(), value); err != nil {
+	if err := put(ctx, chunkObject(id), value); err != nil {
 		return nil, err
 	}
 	ref := format.ChunkRef{Payload: format.Native, ID: id, Length: uint64(len(value))}
@@ -647,7 +668,7 @@ type Virtual struct {
 	// ETag or Modified says which version of the object it is: readers refuse others.
 	// They are "" and zero if that is not known.
 	ETag     string
-	Modified time.Time // whole seconds
+	Modified time.Time // rounded up to whole seconds
 }
 
 // SetVirtual makes a chunk of an array one in an object beside the repository. Readers
@@ -668,8 +689,16 @@ func (s *Session) SetVirtual(key store.Key, v Virtual) error {
 	}
 	ref := &format.ChunkRef{Payload: format.Virtual, Location: v.Location, Offset: uint64(v.Offset), Length: uint64(v.Length), ETag: v.ETag}
 	if v.ETag == "" && !v.Modified.IsZero() {
-		ref.Modified = uint32(v.Modified.Unix())
+		ref.Modified = wholeSeconds(v.Modified)
 	}
 	s.set(at, ref)
 	return nil
 }
+
+// Lock implements [store.Locker]. The writers of a session are in this process.
+func (s *Session) Lock(ctx context.Context, dir store.Path) (unlock func() error, err error) {
+	return store.Lock(ctx, s.aside, dir)
+}
+
+// LockHolder implements [store.Locker]. Only this process can hold the lock.
+func (s *Session) LockHolder(store.Path) store.Holder { return store.Holder{} }

@@ -5,6 +5,7 @@ package icechunk
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -188,15 +189,29 @@ func (s *Snapshot) reference(ctx context.Context, n *format.Node, index []uint32
 
 // infoOf describes a chunk. References never change, so what they say is a version.
 func infoOf(ref format.ChunkRef) store.Info {
-	switch ref.Payload {
-	case format.Inline:
-		sum := sha256.Sum256(ref.Data)
-		return store.Info{Size: int64(len(ref.Data)), Version: store.MakeVersion(fmt.Sprintf("i-%x", sum[:12]))}
-	case format.Native:
-		return store.Info{Size: int64(ref.Length), Version: store.MakeVersion(fmt.Sprintf("%v-%d-%d", ref.ID, ref.Offset, ref.Length))}
+	b := make([]byte, 0, 128) // listings have one for each chunk
+	if ref.Payload == format.Inline {
+		return store.Info{Size: int64(len(ref.Data)), Version: hashed("i-", ref.Data)}
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d %d %q %d", ref.Location, ref.Offset, ref.Length, ref.ETag, ref.Modified))
-	return store.Info{Size: int64(ref.Length), Version: store.MakeVersion(fmt.Sprintf("v-%x", sum[:12]))}
+	if ref.Payload == format.Native {
+		b = append(b, ref.ID.String()...)
+	} else {
+		b = strconv.AppendQuote(b, ref.Location)
+		b = strconv.AppendQuote(b, ref.ETag)
+		b = strconv.AppendUint(b, uint64(ref.Modified), 10)
+	}
+	b = strconv.AppendUint(append(b, '-'), ref.Offset, 10)
+	b = strconv.AppendUint(append(b, '-'), ref.Length, 10)
+	if ref.Payload == format.Native {
+		return store.Info{Size: int64(ref.Length), Version: store.MakeVersion(string(b))}
+	}
+	return store.Info{Size: int64(ref.Length), Version: hashed("v-", b)}
+}
+
+// hashed returns a version that depends on some bytes.
+func hashed(prefix string, data []byte) store.Version {
+	sum := sha256.Sum256(data)
+	return store.MakeVersion(prefix + hex.EncodeToString(sum[:12]))
 }
 
 // chunk reads the bytes of a chunk.
@@ -213,7 +228,7 @@ func (s *Snapshot) chunk(ctx context.Context, ref format.ChunkRef, q store.Reque
 		out, err := s.repository.virtualChunk(ctx, ref, off, n, dst)
 		return out, info, err
 	}
-	key := s.repository.root.MustKey("chunks/" + ref.ID.String())
+	key := s.repository.root.MustKey(chunkObject(ref.ID))
 	out, _, err := s.repository.store.Get(ctx, key, store.Request{Range: store.Span(int64(ref.Offset)+off, n), Limit: n}, dst)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -259,21 +274,32 @@ func entryOf(name string, ref format.ChunkRef) store.Entry {
 func (s *Snapshot) references(ctx context.Context, n *format.Node) iter.Seq2[format.ChunkRef, error] {
 	return func(yield func(format.ChunkRef, error) bool) {
 		for _, m := range n.Manifests {
-			manifest, err := s.repository.manifest(ctx, s.content, m.ID)
-			if err != nil {
-				yield(format.ChunkRef{}, err)
-				return
-			}
-			for ref, err := range manifest.Of(n.ID).All() {
-				if err == nil {
-					err = ctx.Err()
-				}
-				if err == nil && (!m.Contains(ref.Index) || beyond(n, ref.Index)) {
-					continue
-				}
+			for ref, err := range s.manifestRefs(ctx, n, m) {
 				if !yield(ref, err) || err != nil {
 					return
 				}
+			}
+		}
+	}
+}
+
+// manifestRefs yields those of one manifest. The next one reuses the index.
+func (s *Snapshot) manifestRefs(ctx context.Context, n *format.Node, m format.ManifestRef) iter.Seq2[format.ChunkRef, error] {
+	return func(yield func(format.ChunkRef, error) bool) {
+		manifest, err := s.repository.manifest(ctx, s.content, m.ID)
+		if err != nil {
+			yield(format.ChunkRef{}, err)
+			return
+		}
+		for ref, err := range manifest.Of(n.ID).All() {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err == nil && (!m.Contains(ref.Index) || beyond(n, ref.Index)) {
+				continue
+			}
+			if !yield(ref, err) || err != nil {
+				return
 			}
 		}
 	}

@@ -30,11 +30,11 @@ type Staging struct {
 	// is set before the first location is opened.
 	Policy Policy
 
-	stored   memory
+	mu       sync.Mutex    // of what follows; it is never held during a request
 	former   map[string]ID // where sessions that were given up began, by repository and branch
-	mu       sync.Mutex    // of the lists; it is never held during a request
 	sessions []*opened
-	ended    []*opened // committed, and to be closed
+	ended    []*opened          // committed, and to be closed
+	stored   map[string]*memory // by repository
 }
 
 // opened is a session that was begun for a location, or that begins.
@@ -162,8 +162,22 @@ func (s *Staging) begin(ctx context.Context, repository, branch string) (*Sessio
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	session.stored = &s.stored
+	session.remember(s.memory(repository))
 	return session, nil
+}
+
+// memory returns what sessions of a repository have stored.
+func (s *Staging) memory(repository string) *memory {
+	key := normal(repository)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stored == nil {
+		s.stored = map[string]*memory{}
+	}
+	if s.stored[key] == nil {
+		s.stored[key] = new(memory)
+	}
+	return s.stored[key]
 }
 
 // set says that a session has begun, or removes it if it has not.
@@ -277,7 +291,7 @@ func (s *Staging) Reset() {
 			if s.former == nil {
 				s.former = map[string]ID{}
 			}
-			s.former[name] = o.began
+			s.former[name] = o.start
 		}
 	}
 }

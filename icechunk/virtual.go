@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -45,21 +47,52 @@ func containers(config []byte) (map[string]string, error) {
 	return found, nil
 }
 
-// virtualLocation returns the URL that a reference means.
+// virtualLocation returns the location that a reference means, as package virtual names
+// it: the path of an object store is not percent-encoded there.
 func (r *Repository) virtualLocation(location string) (string, error) {
-	rest, relative := strings.CutPrefix(location, containerScheme)
-	if !relative {
+	if rest, relative := strings.CutPrefix(location, containerScheme); relative {
+		if r.containersErr != nil {
+			return "", r.containersErr
+		}
+		name, rest, _ := strings.Cut(rest, "/")
+		prefix, ok := r.containers[name]
+		if !ok {
+			return "", fmt.Errorf("%w: the location %s names a container that the repository does not have", format.ErrDamaged, location)
+		}
+		location = strings.TrimSuffix(prefix, "/") + "/" + rest
+	}
+	scheme, rest, _ := strings.Cut(location, "://")
+	switch strings.ToLower(scheme) {
+	case "file", "http", "https":
 		return location, nil
 	}
-	if r.containersErr != nil {
-		return "", r.containersErr
+	// The reference decodes the path up to a query or a fragment, once, and takes it as
+	// it is: a//b and a/../b are keys of an object store.
+	host, key, _ := strings.Cut(rest, "/")
+	if i := strings.IndexAny(key, "?#"); i >= 0 {
+		key = key[:i]
 	}
-	name, rest, _ := strings.Cut(rest, "/")
-	prefix, ok := r.containers[name]
-	if !ok {
-		return "", fmt.Errorf("%w: the location %s names a container that the repository does not have", format.ErrDamaged, location)
+	key = decoded(key)
+	if path.Clean("/"+key) != "/"+key || strings.ContainsAny(key, "?#") {
+		return "", fmt.Errorf("%w: the chunk is in an object with the key %q, which locations here do not express", zarr.ErrUnsupported, key)
 	}
-	return strings.TrimSuffix(prefix, "/") + "/" + rest, nil
+	return scheme + "://" + host + "/" + key, nil
+}
+
+// decoded decodes the escapes of a text. As in the reference, % stays where none follows.
+func decoded(text string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if i+3 <= len(text) && text[i] == '%' {
+			if c, err := strconv.ParseUint(text[i+1:i+3], 16, 8); err == nil {
+				b.WriteByte(byte(c))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
 }
 
 // errNoPlaces is the error for a virtual chunk of a repository that was opened without

@@ -43,6 +43,58 @@ def diff(request):
     }
 
 
+def between(request):
+    """What differs between two snapshots."""
+    d = repo.diff(from_snapshot_id=request["from"], to_snapshot_id=request["to"])
+    return {
+        "NewGroups": sorted(d.new_groups),
+        "NewArrays": sorted(d.new_arrays),
+        "DeletedGroups": sorted(d.deleted_groups),
+        "DeletedArrays": sorted(d.deleted_arrays),
+        "UpdatedGroups": sorted(d.updated_groups),
+        "UpdatedArrays": sorted(d.updated_arrays),
+        "Chunks": {path: sorted(list(c) for c in chunks) for path, chunks in d.updated_chunks.items()},
+    }
+
+
+def hashes(request):
+    """The shapes and hashes of all arrays at the tip of main, also of virtual chunks below a folder, by xarray."""
+    import hashlib
+
+    import xarray
+
+    prefix = "file://" + request["folder"] + "/"
+    config = icechunk.RepositoryConfig.default()
+    config.set_virtual_chunk_container(icechunk.VirtualChunkContainer(prefix, icechunk.local_filesystem_store(request["folder"])))
+    here = icechunk.Repository.open(
+        icechunk.local_filesystem_storage(sys.argv[1]), config=config, authorize_virtual_chunk_access={prefix: icechunk.credentials.LocalFileSystemAccess}
+    )
+    store = here.readonly_session("main").store
+    arrays = dict(zarr.open_group(store, path=request["group"], mode="r").arrays())
+    # xarray takes all dimensions without a name for one.
+    if all(None not in (a.metadata.dimension_names or [None]) or a.ndim == 0 for a in arrays.values()):
+        arrays = xarray.open_zarr(store, group=request["group"], consolidated=False, decode_cf=False).variables
+    found = {}
+    for name, values in arrays.items():
+        values = np.ascontiguousarray(values[...])
+        values = values.astype(values.dtype.newbyteorder("<"))
+        found[name] = {"Shape": list(values.shape), "SHA256": hashlib.sha256(values.tobytes()).hexdigest(), "By": type(arrays).__name__}
+    return found
+
+
+def operations_log(request):
+    """The number of updates of the repository."""
+    return len(list(repo.ops_log()))
+
+
+def collect(request):
+    """Collects all garbage, whatever its age."""
+    import datetime
+
+    repo.garbage_collect(datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1))
+    return True
+
+
 def change(request):
     """Commits one change: create, write, append, or delete an array."""
     session = repo.writable_session(request["branch"])
@@ -57,6 +109,16 @@ def change(request):
     else:
         del group[name]
     return session.commit(request["message"])
+
+
+def split(request):
+    """Configures how manifests are split, from the next commit on."""
+    global repo
+    condition = icechunk.ManifestSplitCondition.name_matches(request["names"])
+    sizes = {condition: {icechunk.ManifestSplitDimCondition.Axis(0): request["chunks"]}}
+    manifest = icechunk.ManifestConfig(splitting=icechunk.ManifestSplittingConfig.from_dict(sizes))
+    repo = repo.reopen(config=icechunk.RepositoryConfig(manifest=manifest))
+    repo.save_config()
 
 
 sessions = {}
@@ -104,7 +166,10 @@ def commit(request):
     return session.amend(request["message"]) if request.get("amend") else session.commit(request["message"])
 
 
-operations = {f.__name__: f for f in (read, log, diff, change, begin, stage, rebase, commit)}
+operations = {
+    f.__name__: f
+    for f in (read, log, diff, between, hashes, operations_log, collect, change, split, begin, stage, rebase, commit)
+}
 
 print(json.dumps({"ok": icechunk.__version__}), flush=True)
 for line in sys.stdin:

@@ -79,7 +79,9 @@ func (r *reference) answer(t *testing.T, into any) {
 	if is.Error != "" {
 		t.Fatal(is.Error)
 	}
-	check(t, json.Unmarshal(is.OK, into))
+	if into != nil {
+		check(t, json.Unmarshal(is.OK, into))
+	}
 }
 
 // repository is one that Varve and the reference write in turns.
@@ -102,6 +104,10 @@ func TestIcechunkTurns(t *testing.T) {
 	defer func() { check(t, r.Close()) }()
 	h := &repository{r, startReference(t, dir), map[string][]int32{}, rand.New(rand.NewPCG(7, 9)), []string{"Repository initialized"}}
 	for i := range fixture.Soaked(t, 120, 1000) {
+		if i%40 == 20 {
+			// Some arrays have several manifests, of windows that change.
+			h.ask(t, map[string]any{"op": "split", "names": "[abc]", "chunks": 1 + i/40%3}, nil)
+		}
 		message := fmt.Sprintf("step %d", i)
 		if h.random.IntN(2) == 0 {
 			message += " of the reference: " + h.commitOfReference(t, message)

@@ -113,6 +113,11 @@ icechunk tag THERE/repo v1
 copy icechunk+THERE/repo@tag:v1/a GROUP/c
 rm icechunk+THERE/repo@main/a --yes
 icechunk log icechunk+THERE/repo@main
+icechunk check THERE/repo
+icechunk expire THERE/repo --before 2100-01-01 --yes
+icechunk gc THERE/repo --older-than 0s --yes
+icechunk stats THERE/repo
+check icechunk+THERE/repo@tag:v1
 `
 
 // runThere runs all commands below a location. secret must not be shown.

@@ -39,6 +39,9 @@ that, --dry-run shows the differences, and consolidate removes them.`,
 	dry := c.Flags().Bool("dry-run", false, "change nothing, and print what differs")
 	singleWriter := growth.SingleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := node.OutsideRepository(args[0], "has the documents of all nodes in one object already, and no consolidated metadata: varve icechunk export writes it"); err != nil {
+			return err
+		}
 		o := session.Writing(cmd)
 		o.Write, o.SingleWriter = !*dry, *singleWriter
 		return consolidate(cmd, args[0], *dry, o)

@@ -58,7 +58,7 @@ func TestIcechunk(t *testing.T) {
 		"name is never used again": {"icechunk", "tag", dir, "v1"}, "there is one": {"icechunk", "init", dir},
 		"no such reference": {"info", at + "tag:v1"}, "write to a branch": {"append", at + second + "/a", "x.npy"},
 		"always has the branch main": {"icechunk", "branch", dir, "main", "--delete"}, "a tag never changes": {"icechunk", "tag", dir, "v2", "--reset", "main"},
-		"leads to a node": {"icechunk", "log", at + "main/a"}, "there is no action": {"icechunk", "gc", dir},
+		"leads to a node": {"icechunk", "log", at + "main/a"}, "there is no action": {"icechunk", "rebase", dir},
 	} {
 		if _, errs, status := execute(t, "", args...); status == 0 || !strings.Contains(errs, what) {
 			t.Errorf("%q: status %d, %s, want %q", args, status, errs, what)
@@ -130,7 +130,7 @@ func TestIcechunkDryRun(t *testing.T) {
 	for _, line := range []string{
 		"create M/b --shape 3 --dtype int8", "create M/g --group", "write M/a --value 7", "append M/a --format json", "resize M/a --shape 2",
 		"rm M/a", "attrs M/a set n 1", "copy M/a M/c", "copy icechunk+file://" + dir + "@tag:v1/a M/c", "rechunk M/a --chunks 2", "compact M/a --to max:6",
-		"unlock M/a --trim", "stitch M/a M/a", "consolidate M", "check M --repair", "drop M/a --axis 0 --range 0:1", "create M/a --group --overwrite",
+		"unlock M/a --trim", "stitch M/a M/a", "check M --repair", "drop M/a --axis 0 --range 0:1", "create M/a --group --overwrite",
 	} {
 		args := append(strings.Fields(strings.ReplaceAll(line, "M", main)), "--dry-run")
 		must(t, "[4]", args...)

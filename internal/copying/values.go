@@ -69,10 +69,20 @@ func (v *Values) CopySettled(ctx context.Context, to, key store.Key, was store.I
 	return 0, fmt.Errorf("%w: %s is overwritten faster than it is copied", zarr.ErrSourceChanged, key)
 }
 
+// shown is a store whose values may be objects of another one, with other keys.
+type shown interface {
+	Stored(ctx context.Context, key store.Key) (store.Store, store.Key, error)
+}
+
 // Copy copies one value, within the store if it can.
 func (v *Values) Copy(ctx context.Context, to, from store.Key) (n int64, err error) {
 	err = v.write(ctx, func(b store.Batch) error {
 		made, err := b.Write(ctx, store.Copy(to, v.c.Source.Store, from))
+		if s, ok := store.As[shown](v.c.Source.Store); ok && errors.Is(err, store.ErrUnsupported) && b.Can(store.OpCopy) {
+			if at, key, failed := s.Stored(ctx, from); failed == nil {
+				made, err = b.Write(ctx, store.Copy(to, at, key))
+			}
+		}
 		n = made.Size
 		if errors.Is(err, store.ErrUnsupported) {
 			// The destination cannot copy the value itself, so it passes through memory.

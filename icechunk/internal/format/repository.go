@@ -3,6 +3,7 @@
 package format
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -280,7 +281,7 @@ func (r *Repository) checkHistory(b *buffer) {
 	}
 }
 
-func compareIDs(a, b ObjectID) int { return strings.Compare(string(a[:]), string(b[:])) }
+func compareIDs(a, b ObjectID) int { return bytes.Compare(a[:], b[:]) }
 
 // Find returns the index of the reference with a name in a sorted list.
 func Find(list []Reference, name string) (i int, ok bool) {

@@ -225,3 +225,37 @@ func differenceFactsOf(list []diff.Difference) []differenceFact {
 	}
 	return facts
 }
+
+// Comparison is what varve diff finds in two arrays.
+type Comparison struct {
+	Facts  any // in JSON
+	report *diff.Report
+}
+
+// Compare compares two arrays, which lines call by a path.
+func Compare(cmd *cobra.Command, locationA, locationB, path string) (*Comparison, error) {
+	a, err := node.Open(cmd, locationA)
+	if err != nil {
+		return nil, err
+	}
+	defer a.Close()
+	b, err := node.Open(cmd, locationB)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	r, err := compareNodes(cmd, a, b, diff.Options{Regions: 1000})
+	if err != nil {
+		return nil, err
+	}
+	facts := diffFactsOf(r)
+	for _, list := range []*[]diff.Difference{&r.Differences, &r.Storage} {
+		for i := range *list {
+			(*list)[i].Path = path
+		}
+	}
+	return &Comparison{facts, r}, nil
+}
+
+// Print writes one line for every difference.
+func (c *Comparison) Print(w *bufio.Writer) error { return writeDiff(w, c.report) }

@@ -72,6 +72,11 @@ that format 2 has. With DST the nodes are copied there, and SRC stays.`,
 		case len(args) == 1 && f.overwrite:
 			return failure.BadUsage("--overwrite needs DST")
 		}
+		if f.format() == 2 {
+			if err := node.OutsideRepository(args[len(args)-1], "has nodes of format 3 only: give a DST elsewhere"); err != nil {
+				return err
+			}
+		}
 		if len(args) == 1 {
 			return f.inPlace(cmd, args[0])
 		}

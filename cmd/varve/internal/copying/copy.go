@@ -532,3 +532,18 @@ func (f *copyFlags) destination(cmd *cobra.Command, location string) (*zarr.Loca
 	}
 	return place.New(cmd, location, f.dry)
 }
+
+// Transfer copies a node to a repository of Icechunk, or out of one, as varve copy does.
+// A node of format 2 becomes one of format 3.
+func Transfer(cmd *cobra.Command, from, to string, dry, overwrite, yes bool) error {
+	n, err := node.Open(cmd, from)
+	if err == nil && n.Format() == 2 {
+		c := &convertFlags{to: "3", dry: dry, overwrite: overwrite, yes: yes, singleWriter: new(bool)}
+		return errors.Join(c.convertTo(cmd, from, to), n.Close())
+	}
+	if err == nil { // else the copy reports it, or needs no more than documents
+		err = n.Close()
+	}
+	f := &copyFlags{dry: dry, overwrite: overwrite, yes: yes, singleWriter: new(bool)}
+	return f.run(cmd, from, to)
+}

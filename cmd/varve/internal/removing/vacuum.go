@@ -65,7 +65,12 @@ fails, the others are vacuumed nevertheless.`,
 	f.BoolVar(&v.giveUp, "abandon", false, giveUp) // as it was called first
 	f.Lookup("abandon").Hidden = true
 	v.singleWriter = growth.SingleWriterFlag(c)
-	c.RunE = func(cmd *cobra.Command, args []string) error { return v.run(cmd, args[0]) }
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := node.OutsideRepository(args[0], "keeps what its history leads to: varve icechunk expire shortens that, and varve icechunk gc deletes the rest"); err != nil {
+			return err
+		}
+		return v.run(cmd, args[0])
+	}
 	return c
 }
 

@@ -54,6 +54,19 @@ func PrintData(cmd *cobra.Command, print func(w *bufio.Writer) error) error {
 	return output.Buffer(out, print)
 }
 
+// PrintLines prints a document with --json, and else lines.
+func PrintLines(cmd *cobra.Command, document any, lines ...string) error {
+	if WantsJSON(cmd) {
+		return PrintJSON(cmd, document)
+	}
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(cmd.OutOrStdout(), line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Confirm prints one line at a terminal that a change is done. Programs use the exit
 // status instead.
 func Confirm(cmd *cobra.Command, format string, args ...any) {

@@ -56,7 +56,8 @@ func NewVirtualize() *cobra.Command {
 references: which bytes of which file are the chunks of each array. Its name ends in .vz. Every
 command reads it like a store, as archive.vz/t2m, and so do Go programs that import package virtual.
 No other program does: varve materialize copies it into a node that all can read. With a name that
-ends in .json, .parq or .parquet, OUT has references as kerchunk has them, for Python.
+ends in .json, .parq or .parquet, OUT has references as kerchunk has them, for Python. With a node
+in a repository of Icechunk, the chunks become virtual chunks of it, in one commit.
 
 --concat puts arrays with a dimension one after the other along it. --stack gives all arrays a new
 first axis. Without either, files add different arrays.`,
@@ -95,12 +96,14 @@ func (f *virtualizeFlags) check(args []string) error {
 		return failure.BadUsage("which files? Name them, a pattern such as 'data/*.nc', or - for a list on standard input")
 	case f.out == "":
 		return failure.BadUsage("-o OUT is missing: the name of the manifest to make, such as -o archive%s", virtual.Suffix)
-	case !f.isManifest() && !f.isJSON() && !f.isParquet():
+	case node.IsRepository(f.out) && (f.more || f.planTo != ""):
+		return failure.BadUsage("--append and --plan are for a manifest (%s); a repository gets all files in one commit", virtual.Suffix)
+	case !f.isManifest() && !f.isJSON() && !f.isParquet() && !node.IsRepository(f.out):
 		return failure.BadUsage("--output: the name of a manifest ends in %s, and that of references for kerchunk in %s, or in %s or %s for Parquet files; varve materialize MANIFEST %s makes a Zarr hierarchy of a manifest",
 			virtual.Suffix, kerchunk.Suffix, kerchunk.ParquetSuffix, kerchunk.LongParquetSuffix, phrase.Word(f.out))
 	case !f.isManifest() && f.more:
 		return failure.BadUsage("--append: references for kerchunk cannot grow; make a manifest (%s)", virtual.Suffix)
-	case !f.isManifest() && f.copyPadded:
+	case !f.isManifest() && f.copyPadded && !node.IsRepository(f.out):
 		return failure.BadUsage("--copy-padded: references for kerchunk have no place for copies; make a manifest (%s)", virtual.Suffix)
 	case !f.isManifest() && f.planTo != "":
 		return failure.BadUsage("--plan: processes that share the files of references for kerchunk have no place for what they find; make a manifest (%s)", virtual.Suffix)
@@ -181,6 +184,9 @@ func (f *virtualizeFlags) run(cmd *cobra.Command, args []string) (err error) {
 		if err := node.CheckFolder(file); err != nil {
 			return failure.On("virtualize", f.out, err)
 		}
+	}
+	if node.IsRepository(f.out) {
+		return f.intoRepository(cmd, files)
 	}
 	ctx := cmd.Context()
 	folder, name := filepath.Split(filepath.ToSlash(f.out))

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package exchange has the actions of varve icechunk that move data into repositories,
+// out of them and between them, and that compare snapshots.
+package exchange
+
+import (
+	"errors"
+	"io/fs"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/copying"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/usage"
+	"varve.dev/zarr/cmd/varve/internal/virtualizing"
+	"varve.dev/zarr/icechunk"
+	"varve.dev/zarr/store"
+)
+
+// NewImport returns the action import.
+func NewImport() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "import SOURCE REPOSITORY",
+		Short: "Put a Zarr hierarchy, a manifest or a foreign file into a repository, in one commit",
+		Long: `Put a Zarr hierarchy, a manifest or a foreign file into a repository, in one commit. REPOSITORY is a folder, a URL, or
+icechunk+URL@BRANCH/PATH for a branch other than main and a path below the root. If there is no repository, it is made.
+
+Chunks are copied as they are stored, by the service where it can. Nodes of format 2 get documents of format 3. With
+--reference the chunks stay where they are, and become virtual chunks; readers need permission for that place (--allow).`,
+		Example: `  varve icechunk import era5.zarr s3://bucket/era5 -m "the archive"
+  varve icechunk import --reference archive.vz icechunk+file:///data/era5@main/archive`,
+		Args:              usage.Arguments("SOURCE", "REPOSITORY"),
+		ValidArgsFunction: node.Complete,
+	}
+	reference := c.Flags().Bool("reference", false, "refer to the chunks where they are, and copy none")
+	dry := c.Flags().Bool("dry-run", false, "change nothing, and count what would be stored")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		to, err := nodeIn(args[1])
+		if err == nil {
+			err = ensure(cmd, to, *dry)
+		}
+		switch {
+		case err != nil:
+			return err
+		case *reference:
+			return virtualizing.Reference(cmd, args[0], to, *dry)
+		}
+		return copying.Transfer(cmd, args[0], to, *dry, false, false)
+	}
+	return c
+}
+
+// NewExport returns the action export.
+func NewExport() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "export REPOSITORY DST",
+		Short: "Write a snapshot as plain Zarr, with consolidated metadata",
+		Long: `Write a snapshot, or a node of it, as plain Zarr. REPOSITORY is a folder, a URL, or icechunk+URL@REF/PATH for another
+snapshot than that of main or for a node; DST is the new node. Chunks are copied as they are stored, by the service where
+it can, and virtual chunks from where they are. The metadata of a group is consolidated.`,
+		Example: `  varve icechunk export s3://bucket/era5 era5.zarr
+  varve icechunk export icechunk+s3://bucket/era5@tag:v1/t2m t2m.zarr`,
+		Args:              usage.Arguments("REPOSITORY", "DST"),
+		ValidArgsFunction: node.Complete,
+	}
+	dry := c.Flags().Bool("dry-run", false, "change nothing, and count what would be copied")
+	overwrite := c.Flags().Bool("overwrite", false, "replace the node at DST and everything below it")
+	yes := c.Flags().Bool("yes", false, "do not ask before --overwrite removes a group")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		from, err := nodeIn(args[0])
+		if err != nil {
+			return err
+		}
+		if node.IsRepository(args[1]) {
+			return failure.BadArgument("DST is in a repository: varve copy copies nodes between repositories, and varve icechunk clone all history")
+		}
+		if err := copying.Transfer(cmd, from, args[1], *dry, *overwrite, *yes); err != nil || *dry {
+			return err
+		}
+		return consolidate(cmd, args[1])
+	}
+	return c
+}
+
+// consolidate stores consolidated metadata if there is a group at a location.
+func consolidate(cmd *cobra.Command, location string) error {
+	n, err := zarr.Open(cmd.Context(), location, session.Writing(cmd))
+	if err != nil {
+		return err
+	}
+	if g, isGroup := n.(*zarr.Group); isGroup && !strings.HasSuffix(node.LocalPath(location), ".zip") {
+		err = g.Consolidate(cmd.Context())
+	}
+	return errors.Join(err, n.Close())
+}
+
+// nodeIn returns the location of a node in a repository, which may be given by its folder
+// or URL alone.
+func nodeIn(repository string) (string, error) {
+	if node.IsRepository(repository) {
+		return repository, nil
+	}
+	if strings.Contains(repository, "://") {
+		scheme, rest, _ := strings.Cut(repository, "://")
+		rest, query, hasQuery := strings.Cut(rest, "?")
+		rest = strings.ReplaceAll(rest, "@", "%40")
+		if hasQuery {
+			rest += "?" + query
+		}
+		return "icechunk+" + scheme + "://" + rest, nil
+	}
+	name, err := filepath.Abs(repository)
+	at := url.URL{Scheme: "icechunk+file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(name), "/")}
+	return strings.ReplaceAll(at.String(), "@", "%40"), err
+}
+
+// ensure makes the repository of a node if there is none.
+func ensure(cmd *cobra.Command, location string, dry bool) error {
+	repository, _, _, err := icechunk.ParseLocation(location)
+	if err != nil {
+		return err
+	}
+	r, err := open(cmd, repository, store.ReadOnly)
+	if err == nil {
+		return r.Close()
+	}
+	if !errors.Is(err, fs.ErrNotExist) || dry {
+		if errors.Is(err, fs.ErrNotExist) {
+			return failure.NotFound("%w: a dry run needs one: varve icechunk init makes it", err)
+		}
+		return err
+	}
+	s, root, err := store.OpenPlain(cmd.Context(), repository, store.Create)
+	if err != nil {
+		return err
+	}
+	if r, err = icechunk.Create(cmd.Context(), s, root, nil); err != nil {
+		return errors.Join(err, store.Close(s))
+	}
+	return r.Close()
+}
+
+// open opens a repository.
+func open(cmd *cobra.Command, repository string, access store.Access) (*icechunk.Repository, error) {
+	s, root, err := store.OpenPlain(cmd.Context(), repository, access)
+	if err != nil {
+		return nil, failure.On(cmd.Name(), session.WithoutSecrets(repository), err)
+	}
+	r, err := icechunk.Open(cmd.Context(), s, root, nil)
+	if err != nil {
+		return nil, errors.Join(failure.On(cmd.Name(), session.WithoutSecrets(repository), err), store.Close(s))
+	}
+	return r, nil
+}

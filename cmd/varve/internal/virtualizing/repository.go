@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package virtualizing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/place"
+	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/convert"
+	"varve.dev/zarr/icechunk"
+	"varve.dev/zarr/internal/remedy"
+	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/transfer"
+	"varve.dev/zarr/virtual"
+)
+
+// intoRepository makes the files virtual chunks of a repository of Icechunk. The manifest
+// is only in memory, and copies of padded chunks are in a temporary folder until the
+// repository has them.
+func (f *virtualizeFlags) intoRepository(cmd *cobra.Command, files []string) (err error) {
+	defer func() { err = failure.On("virtualize", f.out, err) }()
+	// A file that is modified after the scan is not the one that is referenced.
+	ctx := icechunk.WithReferences(cmd.Context())
+	if err := f.checkVacant(ctx); err != nil { // scanning may take long
+		return err
+	}
+	dir, err := os.MkdirTemp("", "varve-references-*")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	location := filepath.Join(dir, "references"+virtual.Suffix)
+	at, root, err := store.OpenPlain(ctx, dir, store.ReadWrite)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close(at)) }()
+	c, err := virtual.NewCollector(location)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	c.Concurrency, c.Without = f.atOnce, f.without
+	path, err := root.Join(filepath.Base(location))
+	if err != nil {
+		return err
+	}
+	r := virtualized{Path: f.out, DryRun: f.dry, Arrays: []virtualizedArray{}, Left: []virtualizedRefuse{}, Notes: []string{}}
+	m, err := f.collect(cmd, c, at, path, files, &r)
+	if err == nil && len(m.Arrays) == 0 {
+		err = r.empty()
+	}
+	if err == nil {
+		err = r.checkWhole(m)
+	}
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		ctx = virtual.WithAllowed(ctx, file) // the user has named it
+	}
+	shown, err := m.Show(ctx, location)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close(shown)) }()
+	if err := f.store(ctx, cmd, zarr.At(shown, ""), &r); err != nil {
+		return err
+	}
+	r.describe(m)
+	return r.show(cmd)
+}
+
+// checkVacant returns an error if there is a node at the place of the new one.
+func (f *virtualizeFlags) checkVacant(ctx context.Context) error {
+	at, err := place.Locate(ctx, f.out, store.ReadOnly)
+	if err != nil {
+		return err
+	}
+	_, err = at.Open(ctx, nil)
+	if closed := place.Close(at, true); closed != nil {
+		return closed
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return failure.BadArgument("there is a node already: choose another path in the repository, or remove it (varve rm)")
+}
+
+// store stores the hierarchy. Arrays whose codecs are in an order that most programs
+// cannot read are encoded anew; of all others the repository has references.
+func (f *virtualizeFlags) store(ctx context.Context, cmd *cobra.Command, src *zarr.Location, r *virtualized) error {
+	dst, err := place.New(cmd, f.out, f.dry)
+	if err != nil {
+		return err
+	}
+	anew := map[string]string{}
+	opt := &transfer.Options{Options: *session.Reading(cmd), DryRun: f.dry}
+	_, err = convert.Derive(ctx, src, dst, convert.Derivation{Anew: func(path, reason string) { anew[path] = reason }}, opt)
+	for _, path := range slices.Sorted(maps.Keys(anew)) {
+		r.note("%s is encoded anew, because %s", path, anew[path])
+	}
+	return errors.Join(err, place.Close(dst, err == nil))
+}
+
+// checkWhole returns an error for arrays that cannot be in a repository. A commit leaves
+// out nothing that the user has not named.
+func (r *virtualized) checkWhole(m *virtual.Manifest) error {
+	for _, x := range r.Left {
+		if x.Array {
+			return failure.Unsupported("%s of %s cannot be taken: %s; --without %s leaves it out", x.Path, x.File, x.Reason, phrase.Word(x.Path))
+		}
+	}
+	for _, a := range m.Arrays {
+		reason := ""
+		for i := range a.Grid.Rank() {
+			if a.Grid.Axis(i).IsEncoded() {
+				reason = "chunks that are longer than their edges, which no reader of repositories knows: give " + remedy.CopyPadded
+			}
+		}
+		if name := strange(a.Document.Codecs); name != "" {
+			reason = fmt.Sprintf("the codec %q, which zarr-python does not read", name)
+		}
+		if reason != "" {
+			return failure.Unsupported("%s has %s; --without %s leaves it out", a.Path, reason, phrase.Word(a.Path))
+		}
+	}
+	return nil
+}
+
+// strange returns the name of a codec that zarr-python has neither itself nor from
+// numcodecs and imagecodecs, or "".
+func strange(chain []metadata.Extension) string {
+	known := []string{"bytes", "transpose", "gzip", "zstd", "blosc", "crc32c", "sharding_indexed", "vlen-utf8", "vlen-bytes"}
+	for _, e := range chain {
+		if !slices.Contains(known, e.Name) && !strings.HasPrefix(e.Name, "numcodecs.") && !strings.HasPrefix(e.Name, "imagecodecs_") {
+			return e.Name
+		}
+	}
+	return ""
+}
+
+// Reference makes a file or a node virtual chunks of a repository of Icechunk.
+func Reference(cmd *cobra.Command, from, to string, dry bool) error {
+	f := &virtualizeFlags{out: to, dry: dry}
+	return f.intoRepository(cmd, []string{from})
+}

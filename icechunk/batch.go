@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package icechunk
+
+import (
+	"context"
+
+	"varve.dev/zarr/store"
+)
+
+// putFunc stores an object under a name that nothing has.
+type putFunc func(ctx context.Context, name string, data []byte) error
+
+// Batch implements [store.Batcher]. The objects of its chunks become durable together.
+func (s *Session) Batch(ctx context.Context, d store.Durability) (store.Batch, error) {
+	below, err := store.NewBatch(ctx, s.repository.store, s.repository.durability)
+	if err != nil {
+		return nil, err
+	}
+	return &batch{session: s, below: below, durability: d}, nil
+}
+
+// batch is a batch of a session.
+type batch struct {
+	session    *Session
+	below      store.Batch
+	durability store.Durability // of what is kept aside
+	isOver     bool
+}
+
+// Can implements [store.Batch].
+func (b *batch) Can(op store.Op) bool { return b.session.Can(op) }
+
+// Write implements [store.Batch].
+func (b *batch) Write(ctx context.Context, c store.Change) (store.Written, error) {
+	return b.session.write(ctx, c, b.durability, func(ctx context.Context, name string, data []byte) error {
+		_, err := b.below.Write(ctx, store.Put(b.session.repository.root.MustKey(name), data))
+		return err
+	})
+}
+
+// Commit implements [store.Batch].
+func (b *batch) Commit(ctx context.Context) error {
+	b.isOver = true
+	err := b.below.Commit(ctx)
+	if err != nil {
+		b.session.mu.Lock()
+		defer b.session.mu.Unlock()
+		b.session.failed = err
+	}
+	return err
+}
+
+// Discard implements [store.Batch]. The session has the changes and may publish them, so
+// they become durable all the same. After Commit there is nothing left to do.
+func (b *batch) Discard() {
+	if !b.isOver {
+		_ = b.Commit(context.Background())
+	}
+}

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package icechunk
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/icechunk/internal/format"
+	"varve.dev/zarr/store"
+)
+
+// CloneOptions select what [Repository.Clone] copies. Nil and the zero value are all
+// branches and tags with all of their history.
+type CloneOptions struct {
+	// At is what follows @ in a location: only this branch, tag or snapshot is cloned.
+	// The branch main of the clone leads to it, too.
+	At string
+	// Depth is the number of commits that are kept of each branch and tag, and Since is
+	// the time before which none is kept but the last one. Zero keeps all.
+	Depth int
+	Since time.Time
+	// DryRun copies nothing, and counts what would be copied.
+	DryRun bool
+	// Progress is called after each object, if it is not nil. Calls do not overlap.
+	Progress func(Cloned)
+}
+
+// Cloned counts what a clone has copied.
+type Cloned struct {
+	Snapshots int
+	Objects   int64 // copied
+	Bytes     int64 // of them
+	Kept      int64 // objects that were there before
+}
+
+// clone copies a repository in these steps:
+//
+//  1. Read the object repo, which names all snapshots of one moment.
+//  2. Copy the chunks that they have references to.
+//  3. Copy their manifests, transaction logs and documents.
+//  4. Store the object repo, on the condition that there is none.
+//
+// A crash before step 4 leaves objects that nobody reads. The repeated call keeps those
+// that have their whole length.
+type clone struct {
+	from, to  *Repository
+	opt       CloneOptions
+	repo      *format.Repository
+	manifests map[ID]manifestOf
+	waiting   []copiedObject
+	done      Cloned
+}
+
+// manifestOf is a manifest, and a snapshot that has it.
+type manifestOf struct {
+	format.ManifestFile
+	snapshot ID
+}
+
+// copiedObject is an object that is copied under its name.
+type copiedObject struct {
+	name string
+	// size is the number of bytes that it has to have, at least those for a chunk: a
+	// reference may lead to a part of it. -1 is any.
+	size  int64
+	exact bool
+	// optional is set if the reference reads repositories without the object, too.
+	optional bool
+}
+
+// Clone copies the repository to a place where there is none. Snapshots keep their IDs,
+// and chunks their bytes; virtual chunks stay where they are. With a range of history,
+// the first commit after the range is joined to the first one of all, as an expiry does.
+//
+// If there is a repository, the error wraps [ErrExists]. Garbage collection of the source
+// must not delete meanwhile what its branches and tags lead to now.
+func (r *Repository) Clone(ctx context.Context, s store.Store, root store.Path, opt *CloneOptions) (Cloned, error) {
+	c := &clone{from: r, to: &Repository{store: s, root: root, limit: r.limit}, manifests: map[ID]manifestOf{}}
+	if opt != nil {
+		c.opt = *opt
+	}
+	err := c.checkPlace(ctx)
+	if err == nil {
+		err = c.run(ctx)
+	}
+	return c.done, err
+}
+
+// cloneDirectories are what an interrupted clone may have left.
+var cloneDirectories = []string{"chunks", "manifests", "snapshots", "transactions", "overwritten"}
+
+// checkPlace returns an error unless the destination is free, or has what a clone left.
+func (c *clone) checkPlace(ctx context.Context) error {
+	full := func(r *Repository) string {
+		if at := store.TraitsOf(r.store).Place; at != "" {
+			return strings.TrimSuffix(at+"/"+r.root.String(), "/") + "/"
+		}
+		return ""
+	}
+	from, to := full(c.from), full(c.to)
+	if from != "" && (strings.HasPrefix(to, from) || to != "" && strings.HasPrefix(from, to)) {
+		return fmt.Errorf("%w: one of the two repositories would be in the other one", zarr.ErrInvalidArgument)
+	}
+	return c.to.checkEmpty(ctx, cloneDirectories...)
+}
+
+func (c *clone) run(ctx context.Context) error {
+	data, _, err := c.from.store.Get(ctx, c.from.root.MustKey(repositoryKey), store.Request{Limit: c.from.limit}, nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errV1
+	}
+	if err == nil {
+		c.repo, err = c.from.parseRepository(data)
+	}
+	if err != nil {
+		return err
+	}
+	// The object is copied as it is, with what later versions of the format have added.
+	if c.opt.At != "" || c.opt.Depth > 0 || !c.opt.Since.IsZero() {
+		if err := c.narrow(ctx); err != nil {
+			return err
+		}
+		if data, err = format.Seal(program, format.KindRepository, c.repo.Encode()); err == nil {
+			_, err = c.to.parseRepository(data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	c.done.Snapshots = len(c.repo.Snapshots)
+	for _, step := range []func(context.Context) error{c.survey, c.copyChunks, c.copyOthers} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	if c.opt.DryRun {
+		return nil
+	}
+	return c.publish(ctx, data)
+}
+
+// publish takes step 4.
+func (c *clone) publish(ctx context.Context, data []byte) error {
+	key := c.to.root.MustKey(repositoryKey)
+	_, err := store.Write(ctx, c.to.store, store.PutIf(key, data, store.IfAbsent()), store.Sync)
+	if err == nil {
+		return nil
+	}
+	// The answer to a write that was made may be lost.
+	if is, _, failed := c.to.store.Get(ctx, key, store.Request{Limit: c.to.limit}, nil); failed == nil && bytes.Equal(is, data) {
+		return nil
+	}
+	if errors.Is(err, store.ErrConflict) {
+		err = fmt.Errorf("%w: a repository", ErrExists)
+	}
+	return err
+}
+
+// narrow leaves out what the options do not select.
+func (c *clone) narrow(ctx context.Context) error {
+	repo := c.repo
+	tips := slices.Concat(repo.Branches, repo.Tags)
+	if c.opt.At != "" {
+		one, err := c.single(ctx)
+		if err != nil {
+			return err
+		}
+		tips = []format.Reference{one}
+	}
+	kept := make([]bool, len(repo.Snapshots))
+	for _, tip := range tips {
+		n := 0
+		for i := tip.Snapshot; i >= 0; i = repo.Snapshots[i].Parent {
+			s := repo.Snapshots[i]
+			n++
+			inRange := (c.opt.Depth == 0 || n <= c.opt.Depth) && !s.Time.Before(c.opt.Since)
+			// The first commit of all stays: everything else leads to it.
+			kept[i] = kept[i] || inRange || n == 1 || s.Parent < 0
+		}
+	}
+	c.reparent(kept)
+	now := time.Now()
+	repo.Updates, repo.Before = []format.Update{{Kind: format.RepositoryInitialized, Time: now}}, ""
+	return nil
+}
+
+// single leaves one reference, and main.
+func (c *clone) single(ctx context.Context) (format.Reference, error) {
+	repo, at := c.repo, c.opt.At
+	is := stateOf(repo)
+	id, err := c.from.find(ctx, is, at)
+	if err != nil {
+		return format.Reference{}, err
+	}
+	i, _ := repo.FindSnapshot(id) // find has found it
+	branch, tag := branchOf(at), strings.TrimPrefix(at, tagPrefix)
+	branches := []format.Reference{{Name: mainBranch, Snapshot: i}}
+	if _, ok := format.Find(repo.Branches, branch); ok && branch != mainBranch {
+		branches = append(branches, format.Reference{Name: branch, Snapshot: i})
+		slices.SortFunc(branches, func(a, b format.Reference) int { return strings.Compare(a.Name, b.Name) })
+	}
+	repo.Branches = branches
+	repo.Tags = slices.DeleteFunc(repo.Tags, func(ref format.Reference) bool { return !strings.HasPrefix(at, tagPrefix) || ref.Name != tag })
+	return branches[0], nil
+}
+
+// reparent leaves out snapshots. What was before a kept one and is not kept becomes a
+// part of it: the snapshot lists their transaction logs, the oldest first.
+func (c *clone) reparent(kept []bool) {
+	all := c.repo.Snapshots
+	place := make([]int, len(all)) // of those that are kept
+	var list []format.SnapshotInfo
+	for i, s := range all {
+		if kept[i] {
+			place[i] = len(list)
+			list = append(list, s)
+		}
+	}
+	for i := range list {
+		s := &list[i]
+		pruned := s.Pruned
+		at := s.Parent
+		for ; at >= 0 && !kept[at]; at = all[at].Parent {
+			pruned = slices.Concat(all[at].Pruned, []ID{all[at].ID}, pruned)
+		}
+		if s.Pruned = pruned; at >= 0 {
+			at = place[at]
+		}
+		s.Parent = at
+	}
+	c.repo.Snapshots = list
+	for _, refs := range [][]format.Reference{c.repo.Branches, c.repo.Tags} {
+		for i := range refs {
+			refs[i].Snapshot = place[refs[i].Snapshot]
+		}
+	}
+}
+
+// survey finds the manifests of all snapshots.
+func (c *clone) survey(ctx context.Context) error {
+	for _, info := range c.repo.Snapshots {
+		s, err := c.from.parsed(ctx, info.ID)
+		if err != nil {
+			return err
+		}
+		for _, f := range s.Files {
+			c.manifests[f.ID] = manifestOf{f, info.ID}
+		}
+	}
+	return nil
+}
+
+// mostIDs bounds the IDs of chunks that are in memory: with more references, their
+// manifests are read several times.
+const mostIDs = 4 << 20
+
+// copyChunks takes step 2. Manifests repeat the references of those before, so the IDs
+// are in parts by their first bytes, which are random.
+func (c *clone) copyChunks(ctx context.Context) error {
+	total := uint64(0)
+	for _, m := range c.manifests {
+		total += uint64(m.References)
+	}
+	for parts, part := 1+total/mostIDs, uint64(0); part < parts; part++ {
+		inPart := func(id ID) bool { return uint64(binary.BigEndian.Uint32(id[:]))%parts == part }
+		sizes, err := c.chunksOf(ctx, inPart)
+		if err != nil {
+			return err
+		}
+		known, err := c.sizesIn(ctx, "chunks", inPart)
+		if err != nil {
+			return err
+		}
+		for id, size := range sizes {
+			if err := c.add(ctx, known, copiedObject{name: chunkObject(id), size: size}); err != nil {
+				return err
+			}
+		}
+		if err := c.flush(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chunksOf returns how many bytes references need of each chunk.
+func (c *clone) chunksOf(ctx context.Context, inPart func(ID) bool) (map[ID]int64, error) {
+	sizes := map[ID]int64{}
+	for _, id := range slices.SortedFunc(maps.Keys(c.manifests), func(a, b ID) int { return bytes.Compare(a[:], b[:]) }) {
+		of := c.manifests[id]
+		m, err := c.from.manifest(ctx, &format.Snapshot{ID: of.snapshot, Files: []format.ManifestFile{of.ManifestFile}}, id)
+		if err != nil {
+			return nil, err
+		}
+		for _, refs := range m.Arrays() {
+			for ref, err := range refs.All() {
+				if err != nil {
+					return nil, c.from.fail("manifests/"+id.String(), err)
+				}
+				if ref.Payload == format.Native && inPart(ref.ID) {
+					sizes[ref.ID] = max(sizes[ref.ID], int64(ref.Offset+ref.Length))
+				}
+			}
+		}
+	}
+	return sizes, nil
+}
+
+// copyOthers takes step 3.
+func (c *clone) copyOthers(ctx context.Context) error {
+	lists := map[string][]copiedObject{}
+	for id, m := range c.manifests {
+		lists["manifests"] = append(lists["manifests"], copiedObject{name: "manifests/" + id.String(), size: int64(m.Size), exact: true})
+	}
+	seen := map[ID]bool{}
+	for _, s := range c.repo.Snapshots {
+		lists["snapshots"] = append(lists["snapshots"], copiedObject{name: snapshotName(s.ID), size: -1})
+		for _, id := range append(slices.Clone(s.Pruned), s.ID) {
+			if !seen[id] {
+				// Migrated repositories have none for the first snapshot, and older
+				// programs delete those of snapshots that have expired.
+				lists["transactions"] = append(lists["transactions"], copiedObject{name: "transactions/" + id.String(), size: -1, optional: true})
+			}
+			seen[id] = true
+		}
+	}
+	before, err := c.backups(ctx)
+	if err != nil {
+		return err
+	}
+	lists["overwritten"] = before
+	for _, dir := range slices.Sorted(maps.Keys(lists)) {
+		known, err := c.sizesIn(ctx, dir, func(ID) bool { return true })
+		if err != nil {
+			return err
+		}
+		for _, o := range lists[dir] {
+			if err := c.add(ctx, known, o); err != nil {
+				return err
+			}
+		}
+	}
+	return c.flush(ctx)
+}
+
+// backups returns the objects that have the updates before those of the object repo.
+func (c *clone) backups(ctx context.Context) (list []copiedObject, err error) {
+	seen := map[string]bool{}
+	for name := c.repo.Before; name != "" && !seen[name]; {
+		seen[name] = true
+		key, err := c.from.root.Key("overwritten/" + name)
+		if err != nil {
+			return nil, c.from.fail(repositoryKey, err)
+		}
+		data, _, err := c.from.store.Get(ctx, key, store.Request{Limit: c.from.limit}, nil)
+		if errors.Is(err, fs.ErrNotExist) {
+			return list, nil // the log ends there, for the reference, too
+		}
+		if err != nil {
+			return nil, err
+		}
+		repo, err := c.from.parseRepository(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", key, err)
+		}
+		list = append(list, copiedObject{name: "overwritten/" + name, size: int64(len(data)), exact: true})
+		name = repo.Before
+	}
+	return list, nil
+}

@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package icechunk
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"varve.dev/zarr"
+	"varve.dev/zarr/icechunk/internal/format"
+	"varve.dev/zarr/store"
+)
+
+// DefaultAge is how old an object is, at the least, that a garbage collection deletes.
+const DefaultAge = 7 * 24 * time.Hour
+
+// GarbageOptions are those of [Repository.CollectGarbage]. Nil and the zero value are the
+// defaults.
+type GarbageOptions struct {
+	// OlderThan is how old an object is, at the least, that is deleted, by the clock of
+	// the store. 0 is [DefaultAge], and what is below 0 is no age. Sessions that last
+	// longer fail when they commit.
+	OlderThan time.Duration
+	// For bounds the time that deletions may take. 0 is no bound. What is left is deleted
+	// by the next collection.
+	For time.Duration
+	// DryRun deletes nothing and changes nothing. It takes the clock of this machine.
+	DryRun bool
+	// Progress, if it is not nil, is told how many objects were visited: "snapshots",
+	// "manifests" and "objects". It is called by one goroutine at a time.
+	Progress func(what string, done int64)
+}
+
+// Deleted counts objects that were deleted, or would be in a dry run.
+type Deleted struct{ Objects, Bytes int64 }
+
+// add counts an object.
+func (d *Deleted) add(bytes int64) { d.Objects, d.Bytes = d.Objects+1, d.Bytes+bytes }
+
+// GarbageReport says what a garbage collection has done.
+type GarbageReport struct {
+	Cutoff time.Time // objects that were stored before may be deleted
+	// Released is how many snapshots were taken out of the object repo, to which no
+	// branch and no tag leads.
+	Released                                   int
+	Snapshots, Transactions, Manifests, Chunks Deleted
+	// Young counts objects that nothing names, and that stay because of their age.
+	Young int64
+	// Timeless counts objects that nothing names, and that stay because the store does
+	// not say when they were stored.
+	Timeless int64
+	// Foreign counts names below the folders of objects that are no IDs. They stay.
+	Foreign int64
+	// Stopped means that the time was over before all was deleted.
+	Stopped bool
+}
+
+// garbage is one garbage collection.
+type garbage struct {
+	*survey
+	opt    GarbageOptions
+	report *GarbageReport
+	end    time.Time // zero without a bound
+
+	chunks format.Table[struct{}] // that live snapshots name
+	old    format.Table[struct{}] // snapshots that may be deleted because of their age
+	logs   map[ID]bool            // transaction logs that stay
+
+	version  store.Version // of the object repo that was seen last
+	released bool          // repo has no snapshots that may be deleted
+	visited  int64
+}
+
+// The folders of objects, in the order in which garbage is deleted. After a crash,
+// nothing that is left names what is gone.
+const (
+	snapshotFolder    = "snapshots"
+	transactionFolder = "transactions"
+	manifestFolder    = "manifests"
+	chunkFolder       = "chunks"
+
+	backupFolder = "overwritten" // of former objects repo, which stay
+)
+
+var folders = []string{snapshotFolder, transactionFolder, manifestFolder, chunkFolder}
+
+// errTime ends a collection whose time is over.
+var errTime = errors.New("the time is over")
+
+// CollectGarbage deletes the snapshots, transaction logs, manifests and chunks that no
+// branch and no tag leads to, and that are older than the options say. It deletes nothing
+// if it cannot read all that is live.
+//
+//  1. The store tells its time. Objects before the cutoff are old.
+//  2. All snapshots stay that a branch or tag leads to, or that are not old. They, their
+//     manifests and chunks, and the transaction logs that they name, are marked.
+//  3. One conditional write takes the other snapshots out of the object repo, if all that
+//     it has then is marked. Otherwise marking goes on.
+//  4. Old objects without a mark are deleted. Before each batch of deletions, what has
+//     come into the object repo since is marked, too.
+//
+// It takes about 16 bytes of memory for each chunk that is live, and the manifests that
+// it reads at once. Objects with other names than IDs stay.
+func (r *Repository) CollectGarbage(ctx context.Context, opt *GarbageOptions) (*GarbageReport, error) {
+	g := &garbage{report: &GarbageReport{}, logs: map[ID]bool{}}
+	if opt != nil {
+		g.opt = *opt
+	}
+	switch {
+	case g.opt.OlderThan == 0:
+		g.opt.OlderThan = DefaultAge
+	case g.opt.OlderThan < 0:
+		g.opt.OlderThan = 0
+	}
+	if g.opt.For > 0 {
+		g.end = time.Now().Add(g.opt.For)
+	}
+	g.survey = r.newSurvey(g.opt.Progress)
+	g.onManifest = func(m *format.Manifest) error { return addChunks(m, &g.chunks) }
+	err := g.collect(ctx)
+	if g.report.Stopped = errors.Is(err, errTime); g.report.Stopped {
+		err = nil
+	}
+	return g.report, err
+}
+
+// collect makes the steps of a collection.
+func (g *garbage) collect(ctx context.Context) error {
+	if _, err := g.look(ctx); err != nil {
+		return err
+	}
+	for _, folder := range folders {
+		// What a link leads to may belong to another repository.
+		if err := store.DirectoriesOf(g.store).CheckTree(g.folder(folder)); err != nil {
+			return err
+		}
+	}
+	now, err := g.storeTime(ctx)
+	if err != nil {
+		return err
+	}
+	g.report.Cutoff = now.Add(-g.opt.OlderThan)
+	for e, err := range g.objects(ctx, snapshotFolder) {
+		if err != nil {
+			return err
+		}
+		if g.isOld(e) {
+			g.old.Add(e.id, struct{}{})
+		}
+	}
+	if err := g.release(ctx); err != nil {
+		return err
+	}
+	for _, folder := range folders {
+		if err := g.sweep(ctx, folder); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// folder returns the path of a folder of objects.
+func (r *Repository) folder(name string) store.Path {
+	path, err := r.root.Join(name)
+	if err != nil {
+		panic(err) // the names are constants
+	}
+	return path
+}
+
+// timely returns an error if the time of the collection is over.
+func (g *garbage) timely() error {
+	if !g.end.IsZero() && !time.Now().Before(g.end) {
+		return errTime
+	}
+	return nil
+}
+
+// storeTime returns the time of the store. It stores a chunk that nothing names: what a
+// crash here leaves is garbage, too.
+func (g *garbage) storeTime(ctx context.Context) (time.Time, error) {
+	if g.opt.DryRun {
+		return time.Now(), nil
+	}
+	key := g.folder(chunkFolder).MustKey(newID().String())
+	if _, err := store.Write(ctx, g.store, store.Put(key, []byte("a question for the time")), store.Flush); err != nil {
+		return time.Time{}, err
+	}
+	info, err := store.Stat(ctx, g.store, key)
+	_, failed := store.Write(store.Finishing(ctx), g.store, store.Delete(key), store.Flush)
+	if err == nil && info.Modified.IsZero() {
+		err = fmt.Errorf("%w: the store does not say when objects were stored, so it is not known which are old", zarr.ErrUnsupported)
+	}
+	return info.Modified, errors.Join(err, failed)
+}
+
+// found is an object of a folder.
+type found struct {
+	store.Entry
+	id ID
+}
+
+// objects yields the objects in a folder. It counts other names.
+func (g *garbage) objects(ctx context.Context, folder string) func(yield func(found, error) bool) {
+	return func(yield func(found, error) bool) {
+		for e, err := range store.List(ctx, g.store, g.folder(folder), store.Flat|store.WithVersions) {
+			if err != nil {
+				yield(found{}, err)
+				return
+			}
+			g.visited++
+			g.progress("objects", g.visited)
+			id, ok := objectOf(e)
+			if !ok {
+				g.report.Foreign++
+				continue
+			}
+			if !yield(found{e, id}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// objectOf returns the ID of an object in a folder. Other names are not of objects, also
+// the name of an ID in small letters.
+func objectOf(e store.Entry) (id ID, ok bool) {
+	id, ok = format.ParseObjectID(e.Name)
+	return id, ok && !e.Dir && id.String() == e.Name
+}
+
+// isOld reports whether an object may be deleted because of its age.
+func (g *garbage) isOld(e found) bool {
+	return !e.Modified.IsZero() && e.Modified.Before(g.report.Cutoff)
+}
+
+// look reads the object repo.
+func (g *garbage) look(ctx context.Context) (*format.Repository, error) {
+	data, info, err := g.store.Get(ctx, g.root.MustKey(repositoryKey), store.Request{Limit: g.limit}, nil)
+	if err != nil {
+		if is, failed := g.state(ctx); failed == nil && is.Repository == nil {
+			return nil, errV1
+		}
+		return nil, fmt.Errorf("%s: %w", g.root.MustKey(repositoryKey), err)
+	}
+	repo, err := g.parseRepository(data)
+	if err == nil {
+		err = writable(repo)
+	}
+	g.version = info.Version
+	return repo, err
+}
+
+// kept reports for each snapshot of the object repo whether it stays there.
+func (g *garbage) kept(repo *format.Repository) []bool {
+	kept := repo.Reachable()
+	for i, s := range repo.Snapshots {
+		if _, old := g.old.Of(s.ID); !old || g.released {
+			kept[i] = true
+		}
+	}
+	return kept
+}
+
+// mark marks the snapshots that stay, and all that they name.
+func (g *garbage) mark(ctx context.Context, repo *format.Repository) error {
+	if err := g.timely(); err != nil {
+		return err
+	}
+	if !g.end.IsZero() {
+		within, cancel := context.WithDeadlineCause(ctx, g.end, errTime)
+		defer cancel()
+		ctx = within
+	}
+	var ids []ID
+	for i, kept := range g.kept(repo) {
+		if s := repo.Snapshots[i]; kept {
+			ids, g.logs[s.ID] = append(ids, s.ID), true
+			for _, id := range s.Pruned {
+				g.logs[id] = true
+			}
+		}
+	}
+	err := g.visit(ctx, ids)
+	if err != nil && context.Cause(ctx) == errTime {
+		return errTime
+	}
+	return err
+}
+
+// errUnmarked means that the object repo has a snapshot that is not marked.
+var errUnmarked = errors.New("the repository has changed since its objects were marked")
+
+// release marks what stays, and takes the snapshots that do not out of the object repo.
+func (g *garbage) release(ctx context.Context) error {
+	for range tries {
+		repo, err := g.look(ctx)
+		if err == nil {
+			err = g.mark(ctx, repo)
+		}
+		if err != nil {
+			return err
+		}
+		if g.opt.DryRun {
+			g.report.Released = len(repo.Snapshots) - count(g.kept(repo))
+			return nil
+		}
+		var entry time.Time // in the log
+		err = g.update(ctx, func(repo *format.Repository, again bool) (u format.Update, err error) {
+			if again && slices.ContainsFunc(repo.Updates, func(u format.Update) bool { return u.Kind == format.GarbageCollected && u.Time.Equal(entry) }) {
+				return u, errPublished
+			}
+			kept := g.kept(repo)
+			for i, s := range repo.Snapshots {
+				if kept[i] && !g.snapshots[s.ID] {
+					return u, errUnmarked
+				}
+			}
+			entry = time.Now()
+			if len(repo.Updates) > 0 {
+				entry = later(entry, repo.Updates[0].Time)
+			}
+			// Commits that read the entry need the record.
+			if err := g.putRecord(ctx, entry, g.opt.OlderThan); err != nil {
+				return u, err
+			}
+			g.report.Released = len(kept) - count(kept)
+			repo.Retain(kept, func(i int) bool { return kept[i] })
+			return format.Update{Kind: format.GarbageCollected, Time: entry}, nil
+		})
+		switch {
+		case err == nil:
+			g.released = true
+			return g.refresh(ctx)
+		case !errors.Is(err, errUnmarked):
+			return err
+		}
+	}
+	return fmt.Errorf("%w: the repository changed each time before what it has was marked (attempts: %d); repeat the command", store.ErrConflict, tries)
+}
+
+func count(list []bool) (n int) {
+	for _, is := range list {
+		if is {
+			n++
+		}
+	}
+	return n
+}
+
+// refresh marks what the object repo has now. Sessions of other programs do not look for
+// collections, and may have committed chunks that are old.
+func (g *garbage) refresh(ctx context.Context) error {
+	repo, err := g.look(ctx)
+	if err != nil {
+		return err
+	}
+	return g.mark(ctx, repo)
+}
+
+// isMarked reports whether an object of a folder stays.
+func (g *garbage) isMarked(folder string, id ID) bool {
+	switch folder {
+	case snapshotFolder:
+		return g.snapshots[id]
+	case transactionFolder:
+		return g.logs[id]
+	case manifestFolder:
+		return g.manifests[id]
+	}
+	_, is := g.chunks.Of(id)
+	return is
+}
+
+// mostDeleted is how many objects are deleted between two looks at the object repo.
+const mostDeleted = 1000
+
+// sweep deletes what is garbage in a folder.
+func (g *garbage) sweep(ctx context.Context, folder string) error {
+	var batch []found
+	for e, err := range g.objects(ctx, folder) {
+		if err == nil {
+			err = g.timely()
+		}
+		if err != nil {
+			return err
+		}
+		switch {
+		case g.isMarked(folder, e.id):
+		case e.Modified.IsZero():
+			g.report.Timeless++
+		case !g.isOld(e):
+			g.report.Young++
+		default:
+			batch = append(batch, e)
+		}
+		if len(batch) == mostDeleted {
+			if err := g.delete(ctx, folder, batch); err != nil {
+				return err
+			}
+			batch = batch[:0]
+		}
+	}
+	return g.delete(ctx, folder, batch)
+}
+
+// deletedAtOnce is the number of concurrent deletions.
+const deletedAtOnce = 32
+
+// delete deletes objects of a folder that are still not marked.
+func (g *garbage) delete(ctx context.Context, folder string, list []found) error {
+	if len(list) == 0 {
+		return nil
+	}
+	of := map[string]*Deleted{snapshotFolder: &g.report.Snapshots, transactionFolder: &g.report.Transactions, manifestFolder: &g.report.Manifests, chunkFolder: &g.report.Chunks}[folder]
+	if g.opt.DryRun {
+		for _, e := range list {
+			of.add(e.Size)
+		}
+		return nil
+	}
+	info, err := store.Stat(ctx, g.store, g.root.MustKey(repositoryKey))
+	if err == nil && info.Version != g.version {
+		err = g.refresh(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	list = slices.DeleteFunc(list, func(e found) bool { return g.isMarked(folder, e.id) })
+	b, err := store.NewBatch(ctx, g.store, store.Flush)
+	if err != nil {
+		return err
+	}
+	defer b.Discard()
+	work, within := errgroup.WithContext(ctx)
+	work.SetLimit(deletedAtOnce)
+	for _, e := range list {
+		work.Go(func() error {
+			_, err := b.Write(within, store.Delete(g.folder(folder).MustKey(e.Name)))
+			return err
+		})
+	}
+	if err := work.Wait(); err != nil {
+		return err
+	}
+	for _, e := range list {
+		of.add(e.Size)
+	}
+	return b.Commit(ctx)
+}
+
+func compareIDs(a, b ID) int { return bytes.Compare(a[:], b[:]) }
