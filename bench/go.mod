@@ -9,6 +9,7 @@ require (
 	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.49.0
 	varve.dev/zarr v0.0.0
+	varve.dev/zarr/icechunk v0.0.0
 	varve.dev/zarr/store/s3 v0.0.0
 )
 
@@ -29,9 +30,12 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/ssooidc v1.44.5 // indirect
 	github.com/aws/aws-sdk-go-v2/service/sts v1.52.0 // indirect
 	github.com/aws/smithy-go v1.28.9 // indirect
+	github.com/google/flatbuffers v25.12.19+incompatible // indirect
 	github.com/pierrec/lz4/v4 v4.1.33 // indirect
 )
 
 replace varve.dev/zarr => ../
+
+replace varve.dev/zarr/icechunk => ../icechunk
 
 replace varve.dev/zarr/store/s3 => ../store/s3

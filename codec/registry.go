@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/metadata"
 )
 
@@ -59,7 +60,7 @@ func (r *Registry) New(ext metadata.Extension) (any, error) {
 	f, ok := r.byName[ext.Name]
 	r.mu.RUnlock()
 	if !ok {
-		return nil, fmt.Errorf("%w: codec %q (import varve.dev/zarr, or register it)", ErrUnsupported, ext.Name)
+		return nil, fmt.Errorf("%w: codec %q"+remedy.Register, ErrUnsupported, ext.Name)
 	}
 	return f(ext.Configuration)
 }

@@ -86,27 +86,27 @@ type Options struct {
 func Convert(ctx context.Context, at *zarr.Location, format int, opt *Options) (Conversion, error) {
 	c := &inPlace{to: format, hierarchy: at.Root()}
 	if opt != nil {
-		c.Options = *opt
+		c.opt = *opt
 	}
-	if c.Resume || c.Share != nil {
+	if c.opt.Resume || c.opt.Share != nil {
 		err := fmt.Errorf("%w: only ConvertTo works in parts or continues", zarr.ErrInvalidArgument)
-		return c.result(), copying.Wrap("convert", at.Path(), err)
+		return c.survey.result(), copying.Wrap("convert", at.Path(), err)
 	}
-	c.store, c.limits = at.Store(), c.Limits
-	if !c.DryRun && c.Rehearsal == nil {
-		store.DirectoriesOf(c.store).Sweep(ctx)
+	c.survey.store, c.survey.limits = at.Store(), c.opt.Limits
+	if !c.opt.DryRun && c.opt.Rehearsal == nil {
+		store.DirectoriesOf(c.survey.store).Sweep(ctx)
 	}
 	err := c.run(ctx, at.Path())
 	if err != nil {
-		return c.result(), copying.Wrap("convert", at.Path(), err)
+		return c.survey.result(), copying.Wrap("convert", at.Path(), err)
 	}
-	return c.result(), nil
+	return c.survey.result(), nil
 }
 
 // inPlace is one run of Convert.
 type inPlace struct {
-	Options
-	survey
+	opt       Options
+	survey    survey
 	hierarchy *zarr.Location
 	to        int
 	written   []store.Key // keys that did not exist before
@@ -120,15 +120,15 @@ func (c *inPlace) run(ctx context.Context, path string) error {
 		err = checkFormat(c.to)
 	}
 	if err == nil {
-		err = c.walk(ctx, p, "")
+		err = c.survey.walk(ctx, p, "")
 	}
 	if err == nil {
-		err = c.noteAliases(ctx)
+		err = c.survey.noteAliases(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	if len(c.members) == 0 {
+	if len(c.survey.members) == 0 {
 		// The error of Open describes the place.
 		_, err := c.hierarchy.At(path).Open(ctx, nil)
 		return err
@@ -139,23 +139,23 @@ func (c *inPlace) run(ctx context.Context, path string) error {
 	if err := c.translate(ctx); err != nil {
 		return err
 	}
-	if err := c.consolidate(c.to); err != nil {
+	if err := c.survey.consolidate(c.to); err != nil {
 		return err
 	}
 	// The last check before the first change.
-	if err := c.gauge(ctx, &c.Options); err != nil || c.DryRun {
+	if err := c.survey.gauge(ctx, &c.opt); err != nil || c.opt.DryRun {
 		return err
 	}
 	if err := c.apply(ctx); err != nil {
 		return err
 	}
-	return copying.UpdateAbove(ctx, c.hierarchy.At(path), c.Options.Options)
+	return copying.UpdateAbove(ctx, c.hierarchy.At(path), c.opt.Options)
 }
 
 // begin reports the number of steps.
 func (c *inPlace) begin() {
-	c.steps = 3 * int64(len(c.own()))
-	for _, m := range c.own() {
+	c.steps = 3 * int64(len(c.survey.own()))
+	for _, m := range c.survey.own() {
 		c.steps += m.Filled
 	}
 	c.advance(0)
@@ -163,15 +163,15 @@ func (c *inPlace) begin() {
 
 // advance reports n more steps.
 func (c *inPlace) advance(n int64) {
-	if done := c.done.Add(n); c.Progress != nil {
-		c.Progress(done, c.steps)
+	if done := c.done.Add(n); c.opt.Progress != nil {
+		c.opt.Progress(done, c.steps)
 	}
 }
 
 // apply runs the protocol of [Convert].
 func (c *inPlace) apply(ctx context.Context) error {
 	c.begin()
-	for _, m := range c.own() {
+	for _, m := range c.survey.own() {
 		if m.gaps == nil {
 			continue
 		}
@@ -181,21 +181,21 @@ func (c *inPlace) apply(ctx context.Context) error {
 		}
 	}
 	// Step 2. A crash or failure from here on leaves documents of both formats.
-	for _, m := range slices.Backward(c.own()) {
+	for _, m := range slices.Backward(c.survey.own()) {
 		if err := c.locked(ctx, m, c.write); err != nil {
 			return errors.Join(err, c.takeBack(ctx))
 		}
 		c.advance(1)
 	}
-	for _, m := range c.own() {
+	for _, m := range c.survey.own() {
 		// Step 3. A writer that changed an old document after its new one was
 		// written would lose that change in step 4.
-		if err := c.locked(ctx, m, c.unchanged); err != nil {
+		if err := c.locked(ctx, m, c.survey.unchanged); err != nil {
 			return errors.Join(err, c.takeBack(ctx))
 		}
 		c.advance(1)
 	}
-	for _, m := range c.own() {
+	for _, m := range c.survey.own() {
 		if err := c.locked(ctx, m, c.remove); err != nil {
 			// Step 4 cannot be rolled back: some old documents are deleted.
 			return fmt.Errorf("%w: the new documents are stored, but some old ones were not removed: %w", zarr.ErrIncomplete, err)
@@ -211,7 +211,7 @@ func (c *inPlace) checkAbove(ctx context.Context, p store.Path) error {
 	if p.IsRoot() {
 		return nil
 	}
-	above, err := c.member(ctx, p.Parent(), "")
+	above, err := c.survey.member(ctx, p.Parent(), "")
 	if err == nil && above != nil && above.From != c.to {
 		err = fmt.Errorf("%w: it is in a group of format %d, whose readers would no longer see it: convert the group, or convert to another place", zarr.ErrInvalidArgument, above.From)
 	}
@@ -220,15 +220,15 @@ func (c *inPlace) checkAbove(ctx context.Context, p store.Path) error {
 
 // translate makes the new documents of all nodes.
 func (c *inPlace) translate(ctx context.Context) error {
-	for _, m := range c.members {
+	for _, m := range c.survey.members {
 		m.named(c.to, m.path)
-		filled, err := c.masksFill(ctx, m)
+		filled, err := c.survey.masksFill(ctx, m)
 		if err != nil {
 			return err
 		}
 		err = m.translate(c.to, filled, func(a *metadata.Array) *metadata.Array { return a })
 		if err == nil {
-			err = m.opens(ctx, &c.Options.Options)
+			err = m.opens(ctx, &c.opt.Options)
 		}
 		if err == nil {
 			if err := c.checkSettled(ctx, m); err != nil {
@@ -247,13 +247,13 @@ func (c *inPlace) translate(ctx context.Context) error {
 
 // checkSettled refuses a node with an unfinished change.
 func (c *inPlace) checkSettled(ctx context.Context, m *member) error {
-	if err := copying.CheckSettled(ctx, c.store, m.path); err != nil {
+	if err := copying.CheckSettled(ctx, c.survey.store, m.path); err != nil {
 		return err
 	}
 	if m.Kind == "group" || m.From == 2 || c.to == 3 {
 		return nil
 	}
-	o := c.Options.Options
+	o := c.opt.Options
 	o.Write = false
 	err := copying.CheckTrimmed(ctx, c.hierarchy, m.path, &o)
 	if err != nil {
@@ -264,7 +264,7 @@ func (c *inPlace) checkSettled(ctx context.Context, m *member) error {
 
 // locked runs a step while it holds the lock of the node, if the store has locks.
 func (c *inPlace) locked(ctx context.Context, m *member, step func(context.Context, *member) error) (err error) {
-	unlock, err := store.Lock(store.WithLocking(ctx, c.Locking), c.store, m.path)
+	unlock, err := store.Lock(store.WithLocking(ctx, c.opt.Locking), c.survey.store, m.path)
 	if errors.Is(err, store.ErrUnsupported) {
 		return step(ctx, m)
 	}
@@ -277,10 +277,10 @@ func (c *inPlace) locked(ctx context.Context, m *member, step func(context.Conte
 
 // fill stores the missing chunks, unless a concurrent writer has stored them.
 func (c *inPlace) fill(ctx context.Context, m *member) error {
-	if err := c.unchanged(ctx, m); err != nil {
+	if err := c.survey.unchanged(ctx, m); err != nil {
 		return err
 	}
-	b, err := store.NewBatch(ctx, c.store, c.Durability)
+	b, err := store.NewBatch(ctx, c.survey.store, c.opt.Durability)
 	if err != nil {
 		return err
 	}
@@ -289,7 +289,7 @@ func (c *inPlace) fill(ctx context.Context, m *member) error {
 		c.advance(1)
 		return putMissing(ctx, b, m.path.MustKey(name), value)
 	}
-	if err := m.gaps.fill(ctx, copying.Workers(&c.Options.Options), c.store, m.path, put); err != nil {
+	if err := m.gaps.fill(ctx, copying.Workers(&c.opt.Options), c.survey.store, m.path, put); err != nil {
 		return err
 	}
 	return b.Commit(ctx)
@@ -297,7 +297,7 @@ func (c *inPlace) fill(ctx context.Context, m *member) error {
 
 // write writes the new documents of a node.
 func (c *inPlace) write(ctx context.Context, m *member) error {
-	if err := c.unchanged(ctx, m); err != nil {
+	if err := c.survey.unchanged(ctx, m); err != nil {
 		return err
 	}
 	list, err := m.documents()
@@ -324,7 +324,7 @@ func (c *inPlace) write(ctx context.Context, m *member) error {
 		if slices.ContainsFunc(list, func(t text) bool { return t.name == name }) {
 			continue
 		}
-		if _, err := store.Write(ctx, c.store, store.Delete(m.path.MustKey(name)), store.Sync); err != nil {
+		if _, err := store.Write(ctx, c.survey.store, store.Delete(m.path.MustKey(name)), store.Sync); err != nil {
 			return err
 		}
 	}
@@ -334,7 +334,7 @@ func (c *inPlace) write(ctx context.Context, m *member) error {
 // put writes a document. A new one is written only if its key is free.
 func (c *inPlace) put(ctx context.Context, key store.Key, document []byte, isNew bool) error {
 	if isNew {
-		_, err := store.Write(ctx, c.store, store.PutIf(key, document, store.IfAbsent()), c.Durability)
+		_, err := store.Write(ctx, c.survey.store, store.PutIf(key, document, store.IfAbsent()), c.opt.Durability)
 		if errors.Is(err, store.ErrConflict) {
 			return fmt.Errorf("%w: a concurrent writer created %s; convert again", zarr.ErrConflict, key)
 		}
@@ -344,7 +344,7 @@ func (c *inPlace) put(ctx context.Context, key store.Key, document []byte, isNew
 			return err
 		}
 	}
-	_, err := store.Write(ctx, c.store, store.Put(key, document), c.Durability)
+	_, err := store.Write(ctx, c.survey.store, store.Put(key, document), c.opt.Durability)
 	return err
 }
 
@@ -372,11 +372,11 @@ func (c *inPlace) remove(ctx context.Context, m *member) error {
 	if c.to == 2 {
 		names = []string{nodename.V3Node}
 	}
-	if err := c.unchanged(ctx, m); err != nil {
+	if err := c.survey.unchanged(ctx, m); err != nil {
 		return err
 	}
 	for _, name := range names {
-		if _, err := store.Write(ctx, c.store, store.Delete(m.path.MustKey(name)), store.Sync); err != nil {
+		if _, err := store.Write(ctx, c.survey.store, store.Delete(m.path.MustKey(name)), store.Sync); err != nil {
 			return err
 		}
 	}
@@ -390,7 +390,7 @@ func (c *inPlace) takeBack(ctx context.Context) error {
 	var failed error
 	// Parents were written last, so remove them first.
 	for _, key := range slices.Backward(c.written) {
-		_, err := store.Write(ctx, c.store, store.Delete(key), store.Sync)
+		_, err := store.Write(ctx, c.survey.store, store.Delete(key), store.Sync)
 		failed = errors.Join(failed, err)
 	}
 	return failed

@@ -53,7 +53,6 @@ type refreshment struct {
 	values *copying.Values
 	g      *parallel.Group
 
-	rank             int
 	oldKeys, newKeys metadata.KeyEncoding
 	layout           copying.Layout
 }
@@ -64,12 +63,15 @@ func (c *conversion) newRefreshment(m *member) (*refreshment, error) {
 		return nil, err
 	}
 	from := m.node.(*metadata.Array)
-	r := &refreshment{conv: c, m: m, place: place, values: c.pair.NewValues(), rank: len(from.Shape), layout: layoutOfNode(m.result)}
+	r := &refreshment{conv: c, m: m, place: place, values: c.pair.NewValues(), layout: layoutOfNode(m.result)}
 	if r.oldKeys, err = metadata.ParseKeyEncoding(from.ChunkKeyEncoding); err == nil {
 		r.newKeys, err = metadata.ParseKeyEncoding(m.result.(*metadata.Array).ChunkKeyEncoding)
 	}
 	return r, err
 }
+
+// rank returns the number of axes of the array.
+func (r *refreshment) rank() int { return len(r.m.node.(*metadata.Array).Shape) }
 
 // source lists the chunks in the source that this call copies.
 func (r *refreshment) source(ctx context.Context) copying.Listing {
@@ -110,7 +112,7 @@ func (r *refreshment) destination(ctx context.Context) copying.Listing {
 
 // renamed returns the name by one encoding of a chunk that has a name by another one.
 func (r *refreshment) renamed(name string, from, to metadata.KeyEncoding) (string, bool) {
-	index, ok := from.ParseKey(name, r.rank, make([]int64, 0, 8))
+	index, ok := from.ParseKey(name, r.rank(), make([]int64, 0, 8))
 	if !ok {
 		return "", false
 	}
@@ -150,7 +152,7 @@ func (r *refreshment) fills(was string) bool {
 	if r.m.gaps == nil || !r.layout.Known() {
 		return false
 	}
-	index, ok := r.oldKeys.ParseKey(was, r.rank, nil)
+	index, ok := r.oldKeys.ParseKey(was, r.rank(), nil)
 	return ok && r.layout.Chunks.Contains(index)
 }
 

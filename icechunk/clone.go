@@ -22,11 +22,11 @@ import (
 // CloneOptions select what [Repository.Clone] copies. Nil and the zero value are all
 // branches and tags with all of their history.
 type CloneOptions struct {
-	// At is what follows @ in a location: only this branch, tag or snapshot is cloned. The
-	// branch main of the clone leads to it, too.
+	// At is what follows @ in a location: only this branch, tag or snapshot is cloned.
+	// The branch main of the clone leads to it, too.
 	At string
-	// Depth is the number of commits that are kept of each branch and tag, and Since the
-	// time before which none is kept but the last one. Zero keeps all.
+	// Depth is the number of commits that are kept of each branch and tag, and Since is
+	// the time before which none is kept but the last one. Zero keeps all.
 	Depth int
 	Since time.Time
 	// DryRun copies nothing, and counts what would be copied.
@@ -277,12 +277,12 @@ func (c *clone) copyChunks(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		there, err := c.there(ctx, "chunks", inPart)
+		known, err := c.sizesIn(ctx, "chunks", inPart)
 		if err != nil {
 			return err
 		}
 		for id, size := range sizes {
-			if err := c.add(ctx, there, copiedObject{name: chunkObject(id), size: size}); err != nil {
+			if err := c.add(ctx, known, copiedObject{name: chunkObject(id), size: size}); err != nil {
 				return err
 			}
 		}
@@ -340,12 +340,12 @@ func (c *clone) copyOthers(ctx context.Context) error {
 	}
 	lists["overwritten"] = before
 	for _, dir := range slices.Sorted(maps.Keys(lists)) {
-		there, err := c.there(ctx, dir, func(ID) bool { return true })
+		known, err := c.sizesIn(ctx, dir, func(ID) bool { return true })
 		if err != nil {
 			return err
 		}
 		for _, o := range lists[dir] {
-			if err := c.add(ctx, there, o); err != nil {
+			if err := c.add(ctx, known, o); err != nil {
 				return err
 			}
 		}

@@ -281,6 +281,42 @@ func TestCloneInterrupted(t *testing.T) {
 	}
 }
 
+// forgetful is a store that can list, and loses the answer of a conditional write.
+type forgetful struct{ *lossy }
+
+func (f forgetful) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
+	return store.List(ctx, f.Store, dir, how)
+}
+
+// TestClonePublication publishes a clone whose answer is lost, and does not replace the
+// repository that another program has published meanwhile.
+func TestClonePublication(t *testing.T) {
+	r, _, _ := history(t)
+	s := forgetful{&lossy{Store: memstore.New(), lost: 1}}
+	if _, err := r.Clone(t.Context(), s, store.Path{}, nil); err != nil || s.lost != 0 {
+		t.Error(s.lost, err)
+	}
+	rival, _ := created(t)
+	below, once := memstore.New(), sync.Once{}
+	opt := &icechunk.CloneOptions{Progress: func(icechunk.Cloned) {
+		once.Do(func() {
+			if _, err := rival.Clone(t.Context(), below, store.Path{}, nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}}
+	if _, err := r.Clone(t.Context(), below, store.Path{}, opt); !errors.Is(err, icechunk.ErrExists) {
+		t.Error(err)
+	}
+	c, err := icechunk.Open(t.Context(), below, store.Path{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := messagesOf(t, c, ""); len(got) != 1 {
+		t.Errorf("the repository of another program has become %q", got)
+	}
+}
+
 // TestCloneChecks refuses destinations that are taken, and sources that lack something.
 // A part of an object that an interrupted copy has left is copied again.
 func TestCloneChecks(t *testing.T) {

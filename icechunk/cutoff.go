@@ -131,7 +131,7 @@ func (c *commit) checkCollected(ctx context.Context, repo *format.Repository) er
 		// What this commit has just stored tells the time of the store.
 		info, err := store.Stat(ctx, c.repository.store, c.repository.root.MustKey(snapshotName(c.snapshot.ID)))
 		if errors.Is(err, fs.ErrNotExist) {
-			return refused("it was taken for garbage")
+			return refused("what it has stored is deleted")
 		}
 		if err != nil {
 			return err

@@ -111,19 +111,19 @@ func (r *Repository) logsBetween(ctx context.Context, is *state, from, to ID) ([
 type diff struct {
 	Diff
 	a, b   *Snapshot
-	was    map[format.NodeID]*format.Node // the nodes of a
-	is     map[format.NodeID]*format.Node // those of b
+	nodesA map[format.NodeID]*format.Node
+	nodesB map[format.NodeID]*format.Node
 	chunks map[format.NodeID]map[string][]uint32
 }
 
 func newDiff(a, b *Snapshot) *diff {
-	d := &diff{a: a, b: b, was: map[format.NodeID]*format.Node{}, is: map[format.NodeID]*format.Node{}, chunks: map[format.NodeID]map[string][]uint32{}}
+	d := &diff{a: a, b: b, nodesA: map[format.NodeID]*format.Node{}, nodesB: map[format.NodeID]*format.Node{}, chunks: map[format.NodeID]map[string][]uint32{}}
 	d.Diff = Diff{From: a.ID(), To: b.ID(), Chunks: map[string][][]uint32{}, Documents: map[string][2][]byte{}}
 	for i := range a.content.Nodes {
-		d.was[a.content.Nodes[i].ID] = &a.content.Nodes[i]
+		d.nodesA[a.content.Nodes[i].ID] = &a.content.Nodes[i]
 	}
 	for i := range b.content.Nodes {
-		d.is[b.content.Nodes[i].ID] = &b.content.Nodes[i]
+		d.nodesB[b.content.Nodes[i].ID] = &b.content.Nodes[i]
 	}
 	return d
 }
@@ -160,10 +160,10 @@ func (d *diff) add(ctx context.Context, r *Repository, ids []ID) error {
 
 // node returns a node of the later snapshot, or else of the other one, or nil.
 func (d *diff) node(id format.NodeID) *format.Node {
-	if n := d.is[id]; n != nil {
+	if n := d.nodesB[id]; n != nil {
 		return n
 	}
-	return d.was[id]
+	return d.nodesA[id]
 }
 
 func pathOf(n *format.Node) string { return strings.TrimPrefix(n.Path, "/") }
@@ -198,8 +198,8 @@ func (r *Repository) transactionLog(ctx context.Context, id ID) (*format.Transac
 
 // compare compares nodes and references.
 func (d *diff) compare(ctx context.Context) error {
-	for id, n := range d.was {
-		if d.is[id] == nil {
+	for id, n := range d.nodesA {
+		if d.nodesB[id] == nil {
 			list := &d.DeletedGroups
 			if n.IsArray {
 				list = &d.DeletedArrays
@@ -207,8 +207,8 @@ func (d *diff) compare(ctx context.Context) error {
 			*list = append(*list, pathOf(n))
 		}
 	}
-	for id, n := range d.is {
-		was := d.was[id]
+	for id, n := range d.nodesB {
+		was := d.nodesA[id]
 		list := &d.UpdatedGroups
 		switch {
 		case was == nil && n.IsArray:
@@ -282,12 +282,15 @@ func (d *diff) finish() {
 		*list = slices.Compact(*list)
 	}
 	for id, chunks := range d.chunks {
+		// An array may have been deleted, and another one be at its path.
 		if n := d.node(id); n != nil {
-			d.Chunks[pathOf(n)] = slices.SortedFunc(maps.Values(chunks), slices.Compare)
+			both := append(d.Chunks[pathOf(n)], slices.Collect(maps.Values(chunks))...)
+			slices.SortFunc(both, slices.Compare)
+			d.Chunks[pathOf(n)] = slices.CompactFunc(both, slices.Equal)
 		}
 	}
-	for id, n := range d.is {
-		if was := d.was[id]; was != nil && !bytes.Equal(was.Document, n.Document) {
+	for id, n := range d.nodesB {
+		if was := d.nodesA[id]; was != nil && !bytes.Equal(was.Document, n.Document) {
 			d.Documents[pathOf(n)] = [2][]byte{was.Document, n.Document}
 		}
 	}

@@ -31,12 +31,12 @@ import (
 type dated struct {
 	store.Store
 	mu    sync.Mutex
-	now   time.Time
+	clock time.Time
 	times map[store.Key]time.Time
 }
 
 func newDated() *dated {
-	return &dated{Store: memstore.New(), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), times: map[store.Key]time.Time{}}
+	return &dated{Store: memstore.New(), clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), times: map[store.Key]time.Time{}}
 }
 
 func (d *dated) Can(op store.Op) bool { return op != store.OpClone && store.Can(d.Store, op) }
@@ -46,7 +46,7 @@ func (d *dated) Write(ctx context.Context, c store.Change, how store.Durability)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err == nil {
-		d.times[c.Key] = d.now
+		d.times[c.Key] = d.clock
 	}
 	return is, err
 }
@@ -86,7 +86,7 @@ func (d *dated) List(ctx context.Context, dir store.Path, how store.Listing) ite
 func (d *dated) pass(by time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.now = d.now.Add(by)
+	d.clock = d.clock.Add(by)
 }
 
 // opened opens a repository in a store, in which it is made if there is none.
@@ -315,7 +315,7 @@ func TestGarbageAge(t *testing.T) {
 // TestGarbageTimeless deletes nothing in a store without times.
 func TestGarbageTimeless(t *testing.T) {
 	s := newDated()
-	s.now = time.Time{}
+	s.clock = time.Time{}
 	r := littered(t, s)
 	before := names(t, s)
 	if _, err := r.CollectGarbage(t.Context(), noAge); !errors.Is(err, zarr.ErrUnsupported) {
@@ -323,6 +323,92 @@ func TestGarbageTimeless(t *testing.T) {
 	}
 	if !maps.Equal(names(t, s), before) {
 		t.Error("something was deleted")
+	}
+}
+
+// TestGarbageUndated keeps objects of which the store does not know the time.
+func TestGarbageUndated(t *testing.T) {
+	s := newDated()
+	r := littered(t, s)
+	for key := range s.times {
+		if strings.HasPrefix(key.String(), "chunks/") {
+			s.times[key] = time.Time{}
+		}
+	}
+	s.pass(time.Hour)
+	report, err := r.CollectGarbage(t.Context(), noAge)
+	if err != nil || report.Timeless != 9 || report.Chunks.Objects != 0 || report.Manifests.Objects != 2 {
+		t.Errorf("%+v, %v", *report, err)
+	}
+}
+
+// TestGarbageUnlisted keeps the manifests that nodes name, also those that the list of
+// their snapshot does not.
+func TestGarbageUnlisted(t *testing.T) {
+	r, s := created(t)
+	id := commit(t, stage(t, r, "main", "a", 0), "a")
+	key := store.MustKey("snapshots/" + id.String())
+	data, _, err := s.Get(t.Context(), key, store.Request{}, nil)
+	try(t, err)
+	_, body, err := format.Open(data, format.KindSnapshot, 1<<20)
+	try(t, err)
+	is, err := format.ParseSnapshot(body)
+	try(t, err)
+	is.Files = nil
+	data, err = format.Seal("liar", format.KindSnapshot, is.Encode())
+	try(t, err)
+	put(t, s, key, data)
+	report, err := r.CollectGarbage(t.Context(), noAge)
+	if err != nil || report.Manifests.Objects+report.Chunks.Objects != 0 {
+		t.Errorf("%+v, %v", *report, err)
+	}
+}
+
+// TestCollectedBase commits a session whose first snapshot is gone.
+func TestCollectedBase(t *testing.T) {
+	s := newDated()
+	r := opened(t, s)
+	try(t, r.CreateBranch(t.Context(), "side", ""))
+	commit(t, stage(t, r, "side", "a", 0), "a")
+	s.pass(10 * 24 * time.Hour)
+	late := stage(t, r, "side", "b", 1000)
+	try(t, r.ResetBranch(t.Context(), "side", "main"))
+	if _, err := r.CollectGarbage(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := late.Commit(t.Context(), "b"); !errors.Is(err, icechunk.ErrCollected) || !strings.Contains(err.Error(), "is gone") {
+		t.Error(err)
+	}
+}
+
+// TestLogCircle reads a log whose former object leads to itself.
+func TestLogCircle(t *testing.T) {
+	r, s := created(t)
+	early := stage(t, r, "main", "a", 0)
+	const name = "repo.1.00000000000000000000"
+	change := func(key store.Key, drop bool) {
+		t.Helper()
+		data, _, err := s.Get(t.Context(), store.MustKey("repo"), store.Request{}, nil)
+		try(t, err)
+		_, body, err := format.Open(data, format.KindRepository, 1<<20)
+		try(t, err)
+		repo, err := format.ParseRepository(body)
+		try(t, err)
+		if repo.Before = name; drop {
+			repo.Updates[0].Time = time.Now().Add(time.Hour)
+		}
+		data, err = format.Seal("liar", format.KindRepository, repo.Encode())
+		try(t, err)
+		put(t, s, key, data)
+	}
+	change(store.MustKey("overwritten/"+name), true)
+	change(store.MustKey("repo"), true)
+	if _, err := early.Commit(t.Context(), "a"); !errors.Is(err, zarr.ErrCorrupt) {
+		t.Error(err)
+	}
+	report, err := r.Check(t.Context(), nil)
+	if err != nil || len(report.Findings) != 1 || report.Findings[0].Key != "repo" {
+		t.Errorf("%+v, %v", report, err)
 	}
 }
 

@@ -3,15 +3,16 @@
 package icechunk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr"
 	"varve.dev/zarr/icechunk/internal/format"
-	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/store"
 )
 
@@ -21,7 +22,7 @@ type CheckOptions struct {
 	// [virtual.WithAllowed].
 	Virtual bool
 	// Backups is how many former objects repo are searched for commits that were
-	// overwritten, the latest ones. 0 is 1000.
+	// overwritten, the latest ones. 0 is 1000, and what is below 0 is none.
 	Backups int
 	// Findings bounds the list of findings. 0 is 1000.
 	Findings int
@@ -75,15 +76,15 @@ type inspection struct {
 	// afterwards [seen].
 	chunks  format.Table[uint64]
 	files   map[ID]format.ManifestFile // what snapshots say of manifests
-	layout  map[ID][]placed            // where snapshots have the references of manifests
+	layout  map[ID][]placement         // where snapshots have the references of manifests
 	paths   map[format.NodeID]string
 	sources map[string]format.ChunkRef // the last reference to each object beside
 	logs    []ID
 	first   map[ID]bool // snapshots without a parent
 }
 
-// placed says where a manifest has references of an array.
-type placed struct {
+// placement says where a manifest has references of an array.
+type placement struct {
 	node   format.NodeID
 	extent format.ManifestRef
 }
@@ -95,14 +96,14 @@ const seen = math.MaxUint64
 // the sizes, and reports what is wrong. It takes about 32 bytes of memory for each chunk
 // object, and changes nothing.
 func (r *Repository) Check(ctx context.Context, opt *CheckOptions) (*CheckReport, error) {
-	c := &inspection{report: &CheckReport{Orphans: map[string]Deleted{}}, files: map[ID]format.ManifestFile{}, layout: map[ID][]placed{}, paths: map[format.NodeID]string{}, sources: map[string]format.ChunkRef{}, first: map[ID]bool{}}
+	c := &inspection{report: &CheckReport{Orphans: map[string]Deleted{}}, files: map[ID]format.ManifestFile{}, layout: map[ID][]placement{}, paths: map[format.NodeID]string{}, sources: map[string]format.ChunkRef{}, first: map[ID]bool{}}
 	if opt != nil {
 		c.opt = *opt
 	}
 	if c.opt.Findings <= 0 {
 		c.opt.Findings = 1000
 	}
-	if c.opt.Backups <= 0 {
+	if c.opt.Backups == 0 {
 		c.opt.Backups = 1000
 	}
 	c.chunks.Combine = format.Larger[uint64]
@@ -176,7 +177,7 @@ func (c *inspection) run(ctx context.Context) error {
 	if is.Repository == nil {
 		return nil
 	}
-	c.report.Overwritten, c.report.BackupsLeft, err = c.overwritten(ctx, is.Repository, c.opt.Backups, c.bad)
+	c.report.Overwritten, c.report.BackupsLeft, err = c.overwritten(ctx, is.Repository, max(0, c.opt.Backups), c.bad)
 	for _, o := range c.report.Overwritten {
 		c.add(Finding{Kind: FoundOverwritten, Key: snapshotName(o.ID), Message: fmt.Sprintf("the branch %q has lost this commit of %s, which another writer has overwritten: %q", o.Branch, o.Time.Format("2006-01-02T15:04:05Z"), o.Message)})
 	}
@@ -209,8 +210,8 @@ func (c *inspection) snapshot(s *format.Snapshot) {
 			if _, ok := s.FindFile(m.ID); !ok {
 				c.add(Finding{Kind: FoundMissing, Key: name, Path: n.Path, Message: fmt.Sprintf("the list of manifests does not have %v, which the array names", m.ID)})
 			}
-			is := placed{n.ID, m}
-			if !slices.ContainsFunc(c.layout[m.ID], func(p placed) bool { return p.node == n.ID && slices.Equal(p.extent.Extents, m.Extents) }) {
+			is := placement{n.ID, m}
+			if !slices.ContainsFunc(c.layout[m.ID], func(p placement) bool { return p.node == n.ID && slices.Equal(p.extent.Extents, m.Extents) }) {
 				c.layout[m.ID] = append(c.layout[m.ID], is)
 			}
 		}
@@ -238,7 +239,7 @@ func (c *inspection) manifest(m *format.Manifest) error {
 	for _, refs := range m.Arrays() {
 		all += refs.Len()
 		places, hidden := c.layout[m.ID], int64(0)
-		places = slices.DeleteFunc(slices.Clone(places), func(p placed) bool { return p.node != refs.Node })
+		places = slices.DeleteFunc(slices.Clone(places), func(p placement) bool { return p.node != refs.Node })
 		var example []uint32
 		for ref, err := range refs.All() {
 			if err != nil {
@@ -246,7 +247,7 @@ func (c *inspection) manifest(m *format.Manifest) error {
 			}
 			c.report.References++
 			// The references of an array that is gone stay in a manifest of several.
-			if len(places) > 0 && !slices.ContainsFunc(places, func(p placed) bool { return p.extent.Contains(ref.Index) }) {
+			if len(places) > 0 && !slices.ContainsFunc(places, func(p placement) bool { return p.extent.Contains(ref.Index) }) {
 				if hidden++; hidden == 1 {
 					example = slices.Clone(ref.Index)
 				}
@@ -385,11 +386,11 @@ func (c *inspection) missingChunks(ctx context.Context, ids []ID) error {
 
 // virtual asks for the objects beside the repository.
 func (c *inspection) virtual(ctx context.Context) error {
-	g, within := parallel.New(ctx)
+	g, within := errgroup.WithContext(ctx)
 	g.SetLimit(snapshotsAtOnce)
 	for _, ref := range c.sources {
 		g.Go(func() error {
-			// One byte at the end of the last chunk tells that the object has all of them.
+			// The last byte of the last chunk tells that the object has all of them.
 			_, err := c.virtualChunk(within, ref, int64(ref.Length)-1, 1, nil)
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -399,5 +400,5 @@ func (c *inspection) virtual(ctx context.Context) error {
 			return within.Err()
 		})
 	}
-	return g.Wait(ctx.Err())
+	return cmp.Or(g.Wait(), ctx.Err())
 }

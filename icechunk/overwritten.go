@@ -3,6 +3,7 @@
 package icechunk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,9 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr"
 	"varve.dev/zarr/icechunk/internal/format"
-	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/store"
 )
 
@@ -41,9 +42,9 @@ func (r *Repository) backups(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// overwritten returns the commits that the history has lost, the latest first, of the tips
-// in the latest former objects, and the number of those that it did not look at. failed is told of an
-// object that cannot be read.
+// overwritten returns the commits that the history has lost, the latest first, of the
+// tips in the latest former objects. left is the number of objects that it did not look
+// at. failed is told of an object that cannot be read.
 //
 // A tip that no branch or tag leads to is not always lost: somebody may have reset or
 // deleted its branch, amended it, or expired it. Then the log has its commit.
@@ -95,11 +96,15 @@ func (r *Repository) overwritten(ctx context.Context, repo *format.Repository, m
 }
 
 // Restore makes a branch at a commit that the history has lost, with the lost commits
-// before it. It reads all objects that they name first. If there is a branch of the name,
-// the error wraps [ErrExists].
-func (r *Repository) Restore(ctx context.Context, id ID, branch string) error {
+// before it. snapshot is the text of its ID. Restore reads all objects that they name
+// first. If there is a branch of the name, the error wraps [ErrExists].
+func (r *Repository) Restore(ctx context.Context, branch, snapshot string) error {
 	if err := checkName(branch); err != nil {
 		return err
+	}
+	id, ok := format.ParseObjectID(snapshot)
+	if !ok {
+		return fmt.Errorf("%w: %q is no ID of a snapshot", zarr.ErrInvalidArgument, snapshot)
 	}
 	is, err := r.state(ctx)
 	if err != nil {
@@ -191,7 +196,7 @@ func (r *Repository) checkObjects(ctx context.Context, ids []ID) error {
 	if err := s.visit(ctx, ids); err != nil {
 		return err
 	}
-	g, within := parallel.New(ctx)
+	g, within := errgroup.WithContext(ctx)
 	g.SetLimit(snapshotsAtOnce)
 	for id := range chunks.All() {
 		g.Go(func() error {
@@ -203,7 +208,7 @@ func (r *Repository) checkObjects(ctx context.Context, ids []ID) error {
 			return err
 		})
 	}
-	return g.Wait(ctx.Err())
+	return cmp.Or(g.Wait(), ctx.Err())
 }
 
 // addChunks adds the chunk objects that a manifest names.

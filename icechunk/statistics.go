@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"slices"
 
 	"varve.dev/zarr/icechunk/internal/format"
@@ -88,7 +89,15 @@ func (r *Repository) Statistics(ctx context.Context, progress func(what string, 
 			*kind.into = append(*kind.into, one)
 		}
 	}
-	return t, t.list(ctx, s, &native)
+	logs := maps.Clone(s.snapshots) // and those of expired snapshots
+	if is.Repository != nil {
+		for _, info := range is.Snapshots {
+			for _, id := range info.Pruned {
+				logs[id] = true
+			}
+		}
+	}
+	return t, t.list(ctx, s, logs, &native)
 }
 
 // tipStatistics counts the nodes of a snapshot.
@@ -138,7 +147,7 @@ func total(chunks *format.Table[uint64]) (c ChunkCount) {
 }
 
 // list counts the objects that are stored.
-func (t *Statistics) list(ctx context.Context, s *survey, native *format.Table[uint64]) error {
+func (t *Statistics) list(ctx context.Context, s *survey, logs map[ID]bool, native *format.Table[uint64]) error {
 	n := int64(0)
 	for _, folder := range append([]string{backupFolder}, folders...) {
 		var f FolderStatistics
@@ -151,6 +160,8 @@ func (t *Statistics) list(ctx context.Context, s *survey, native *format.Table[u
 			id, isObject := objectOf(e)
 			live := !isObject // backups, and what other programs have put there
 			switch folder {
+			case transactionFolder:
+				live = live || logs[id]
 			case manifestFolder:
 				live = live || s.manifests[id]
 			case chunkFolder:

@@ -3,12 +3,13 @@
 package icechunk
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr/icechunk/internal/format"
-	"varve.dev/zarr/internal/parallel"
 )
 
 // survey visits snapshots and the manifests that they name, each of them once. Its
@@ -89,7 +90,7 @@ func (s *survey) visit(ctx context.Context, ids []ID) error {
 
 // each calls do for those that were not visited.
 func (s *survey) each(ctx context.Context, ids []ID, visited map[ID]bool, atOnce int, do func(context.Context, ID) error) error {
-	g, within := parallel.New(ctx)
+	g, within := errgroup.WithContext(ctx)
 	g.SetLimit(atOnce)
 	for _, id := range ids {
 		if within.Err() != nil {
@@ -103,7 +104,7 @@ func (s *survey) each(ctx context.Context, ids []ID, visited map[ID]bool, atOnce
 			g.Go(func() error { return do(within, id) })
 		}
 	}
-	return g.Wait(ctx.Err())
+	return cmp.Or(g.Wait(), ctx.Err())
 }
 
 // live returns the snapshots to which branches and tags lead.

@@ -18,9 +18,9 @@ import (
 // costs little, and so few that what waits takes little memory.
 const batchLength = 4096
 
-// there returns the sizes of the objects in a directory of the destination, by their
+// sizesIn returns the sizes of the objects in a directory of the destination, by their
 // names. Names that are IDs are asked about. It returns nil if the store cannot list.
-func (c *clone) there(ctx context.Context, dir string, wanted func(ID) bool) (map[string]int64, error) {
+func (c *clone) sizesIn(ctx context.Context, dir string, wanted func(ID) bool) (map[string]int64, error) {
 	at, err := c.to.root.Join(dir)
 	if err != nil {
 		return nil, err
@@ -43,9 +43,9 @@ func (c *clone) there(ctx context.Context, dir string, wanted func(ID) bool) (ma
 }
 
 // add notes an object that is to be copied, unless the destination has it.
-func (c *clone) add(ctx context.Context, there map[string]int64, o copiedObject) error {
-	size, found := there[path.Base(o.name)]
-	if there == nil || found && size < 0 {
+func (c *clone) add(ctx context.Context, sizes map[string]int64, o copiedObject) error {
+	size, found := sizes[path.Base(o.name)]
+	if sizes == nil || found && size < 0 {
 		info, err := store.Stat(ctx, c.to.store, c.to.root.MustKey(o.name))
 		if found = err == nil; err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

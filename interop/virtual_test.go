@@ -140,6 +140,12 @@ func readElements(t *testing.T, location string) elements {
 	a, err := zarr.OpenArray(t.Context(), location, nil)
 	check(t, err)
 	defer a.Close()
+	return elementsOf(t, a)
+}
+
+// elementsOf returns the shape and the hash of an array.
+func elementsOf(t *testing.T, a *zarr.Array) elements {
+	t.Helper()
 	n := int64(a.Type().Size())
 	for _, x := range a.Shape() {
 		n *= x

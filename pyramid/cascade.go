@@ -18,7 +18,7 @@ import (
 // cascade makes all tiles of all levels. A tile is handed to the one above it, and
 // written once it has got everything from below.
 type cascade struct {
-	*work
+	work *work
 
 	mu   sync.Mutex
 	open []map[int64]*tile // of every level, by number
@@ -62,14 +62,14 @@ func (w *work) cascade(ctx context.Context) error {
 // plan returns how many goroutines make tiles. One more tile of every level waits for the
 // tiles that come next.
 func (c *cascade) plan() (int, error) {
-	if slices.Contains(c.base.Shape(), 0) {
+	if slices.Contains(c.work.base.Shape(), 0) {
 		return 1, nil // there are no tiles
 	}
 	each, above := c.each()
 	if each <= 0 {
 		return 0, errTooLarge
 	}
-	return c.workers(each, above)
+	return c.work.workers(each, above)
 }
 
 // errTooLarge is the error of tiles whose bytes cannot be counted.
@@ -78,9 +78,9 @@ var errTooLarge = fmt.Errorf("%w: a tile has more bytes than 63 bits can count",
 // each returns the bytes that a goroutine holds: a piece, and an unfinished tile of every
 // level. above are those of the levels above the first. each is 0 if they overflow.
 func (c *cascade) each() (each, above int64) {
-	first, ok := c.tileBytes(0)
-	piece, fine := c.source(0).longestPiece(c.Reducer, longest(c.grids[0]), c.size())
-	for k := 1; k < len(c.grids); k++ {
+	first, ok := c.work.tileBytes(0)
+	piece, fine := c.work.source(0).longestPiece(c.work.Reducer, longest(c.work.grids[0]), c.work.size())
+	for k := 1; k < len(c.work.grids); k++ {
 		n, fits := c.unfinished(k)
 		above += n
 		ok = ok && fits && above >= 0
@@ -93,15 +93,15 @@ func (c *cascade) each() (each, above int64) {
 
 // unfinished returns the bytes of an unfinished tile of level k.
 func (c *cascade) unfinished(k int) (int64, bool) {
-	n, ok := c.tileBytes(k)
+	n, ok := c.work.tileBytes(k)
 	// Blocks that chunks of the level below cut can be folded only when all of their
 	// elements are there. Such a tile keeps the elements below.
 	if ok && c.cutsBlocks(k) {
-		for _, f := range c.Block {
+		for _, f := range c.work.Block {
 			n *= f // a block has few elements, see [reduction.MostBlock]
 			ok = ok && n > 0
 		}
-		own, _ := c.tileBytes(k)
+		own, _ := c.work.tileBytes(k)
 		n += own
 	}
 	return n, ok
@@ -109,8 +109,8 @@ func (c *cascade) unfinished(k int) (int64, bool) {
 
 // cutsBlocks reports whether chunks of the level below level k end within blocks.
 func (c *cascade) cutsBlocks(k int) bool {
-	for i, f := range c.Block {
-		if !aligned(c.grids[k-1].Axis(i), f) {
+	for i, f := range c.work.Block {
+		if !aligned(c.work.grids[k-1].Axis(i), f) {
 			return true
 		}
 	}
@@ -119,8 +119,8 @@ func (c *cascade) cutsBlocks(k int) bool {
 
 // newTile returns a tile of level k.
 func (c *cascade) newTile(k int, index []int64) *tile {
-	t := &tile{box: boxOf(c.grids[k], index), left: c.wanted[k][strided.Number(c.grids[k], index)]}
-	t.view = t.room(t.box, c.size())
+	t := &tile{box: boxOf(c.work.grids[k], index), left: c.work.wanted[k][strided.Number(c.work.grids[k], index)]}
+	t.view = t.room(t.box, c.work.size())
 	return t
 }
 
@@ -128,13 +128,13 @@ func (c *cascade) newTile(k int, index []int64) *tile {
 func (c *cascade) finish(ctx context.Context, k int, t *tile) error {
 	defer t.free()
 	if t.below != nil {
-		c.Reduce(t.view, *t.below)
+		c.work.Reduce(t.view, *t.below)
 	}
-	if err := c.write(ctx, k, t); err != nil {
+	if err := c.work.write(ctx, k, t); err != nil {
 		return err
 	}
 	// The last level has no tile above.
-	if k+1 == len(c.grids) {
+	if k+1 == len(c.work.grids) {
 		return nil
 	}
 	up, number, err := c.above(k+1, t.box)
@@ -150,7 +150,7 @@ func (c *cascade) finish(ctx context.Context, k int, t *tile) error {
 
 // above returns the tile of level k that a tile of the level below is a part of.
 func (c *cascade) above(k int, box grid.Box) (*tile, int64, error) {
-	cells, err := c.grids[k].Touched(c.Above(box))
+	cells, err := c.work.grids[k].Touched(c.work.Above(box))
 	if n, _ := cells.Len(); err == nil && n != 1 {
 		err = fmt.Errorf("pyramid: elements %v of level %d belong to %s", box, k, quantity.Count(n, "tiles"))
 	}
@@ -159,7 +159,7 @@ func (c *cascade) above(k int, box grid.Box) (*tile, int64, error) {
 	}
 	index := make([]int64, len(cells))
 	cells.First(index)
-	number := strided.Number(c.grids[k], index)
+	number := strided.Number(c.work.grids[k], index)
 	// Several tiles below may open the tile at once. Only the first one makes it.
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,11 +168,11 @@ func (c *cascade) above(k int, box grid.Box) (*tile, int64, error) {
 		t = c.newTile(k, index)
 		fill := t.view
 		if c.cutsBlocks(k) {
-			below := t.room(c.Below(t.box, c.grids[k-1].Shape()), c.size())
+			below := t.room(c.work.Below(t.box, c.work.grids[k-1].Shape()), c.work.size())
 			t.below, fill = &below, below
 		}
 		// Tiles below that are not made have the fill value.
-		strided.Fill(fill, c.present.Fill)
+		strided.Fill(fill, c.work.present.Fill)
 		c.open[k][number] = t
 	}
 	return t, number, nil
@@ -182,11 +182,11 @@ func (c *cascade) above(k int, box grid.Box) (*tile, int64, error) {
 // other parts at the same time.
 func (c *cascade) take(t *tile, k int, below *tile) {
 	if t.below != nil {
-		from := c.Below(t.box, c.grids[k-1].Shape())
+		from := c.work.Below(t.box, c.work.grids[k-1].Shape())
 		strided.Copy(t.below.Sub(relative(below.box, from)), below.view)
 		return
 	}
-	c.Reduce(t.view.Sub(relative(c.Above(below.box), t.box)), below.view)
+	c.work.Reduce(t.view.Sub(relative(c.work.Above(below.box), t.box)), below.view)
 }
 
 // isComplete reports whether a tile has got everything from below. It is no longer open

@@ -43,7 +43,9 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	err := error(nil)
-	if flag.NArg() > 0 {
+	if flag.Arg(0) == "make" && flag.NArg() == 3 {
+		err = s.make(ctx, flag.Arg(1), flag.Arg(2))
+	} else if flag.NArg() > 0 {
 		err = measureOne(ctx, flag.Args())
 	} else {
 		err = run(ctx, s)
@@ -142,7 +144,11 @@ func (b *bench) measure(ctx context.Context, r *row) error {
 	for _, name := range names {
 		r.Results = append(r.Results, &result{Program: name})
 	}
-	for range b.rounds {
+	rounds := b.rounds
+	if r.again {
+		rounds = min(rounds, 2) // making the repository takes longer than the work
+	}
+	for range rounds {
 		for _, x := range r.Results {
 			at, err := b.repository(ctx, r, x.Program)
 			if err != nil {
@@ -185,7 +191,11 @@ func (b *bench) repository(ctx context.Context, r *row, program string) (string,
 			return "", err
 		}
 	}
-	return at, b.make(ctx, r.folder, at)
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	return at, process(ctx, nil, self, fmt.Sprint("-arrays=", b.arrays), fmt.Sprint("-refs=", b.refs), fmt.Sprint("-gc=", b.gc), "make", r.folder, at)
 }
 
 // one makes one measurement.

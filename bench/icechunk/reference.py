@@ -74,8 +74,9 @@ def lookup():
     draw = random.Random(1)
     places = [draw.randrange(n) for _ in range(200)]
     start = time.perf_counter()
-    total = sum(int(array[i]) for i in places)
-    return (time.perf_counter() - start) / len(places), total
+    for i in places:
+        array[i]
+    return (time.perf_counter() - start) / len(places), len(places)
 
 
 def cube():
@@ -90,8 +91,8 @@ def commit():
     repo = icechunk.Repository.open(storage)
     session = repo.writable_session("main")
     n = zarr.open_array(session.store, path="v", mode="r").shape[0]
-    step, salt = n // number, random.randrange(1 << 30)
-    specs = [icechunk.VirtualChunkSpec([i * step], f"file:///elsewhere/{salt}/{i * step}", 0, 4) for i in range(number)]
+    salt = random.randrange(1 << 30)
+    specs = [icechunk.VirtualChunkSpec([i], f"file:///elsewhere/{salt}/{i}", 0, 4) for i in range(n - number, n)]
     session.store.set_virtual_refs("v", specs, validate_containers=False)
     start = time.perf_counter()
     session.commit("change")

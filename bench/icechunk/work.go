@@ -205,12 +205,12 @@ func (w *work) commit(ctx context.Context) (float64, error) {
 	return float64(w.number), err
 }
 
-// refer makes some chunks of an array virtual ones.
+// refer makes the last n chunks of an array virtual ones.
 func refer(s *icechunk.Session, name string, chunks, n int) error {
-	step, salt := chunks/n, rand.IntN(1<<30)
-	for i := range n {
-		v := icechunk.Virtual{Location: fmt.Sprintf("file:///elsewhere/%d/%d", salt, i*step), Length: 4}
-		if err := s.SetVirtual(store.Path{}.MustKey(fmt.Sprintf("%s/c/%d", name, i*step)), v); err != nil {
+	salt := rand.IntN(1 << 30)
+	for i := chunks - n; i < chunks; i++ {
+		v := icechunk.Virtual{Location: fmt.Sprintf("file:///elsewhere/%d/%d", salt, i), Length: 4}
+		if err := s.SetVirtual(store.Path{}.MustKey(fmt.Sprintf("%s/c/%d", name, i)), v); err != nil {
 			return err
 		}
 	}
@@ -261,8 +261,21 @@ func (w *work) log(ctx context.Context) (n float64, err error) {
 	return n, nil
 }
 
-// make makes a repository.
-func (b *bench) make(ctx context.Context, folder, at string) error {
+func (w *work) gc(ctx context.Context) (float64, error) {
+	r, err := w.open(ctx)
+	if err != nil {
+		return 0, err
+	}
+	report, err := r.CollectGarbage(ctx, &icechunk.GarbageOptions{OlderThan: -1})
+	if err != nil {
+		return 0, err
+	}
+	return float64(report.Chunks.Objects), nil
+}
+
+// make makes a repository, in a process of its own: processes that this one starts begin
+// with its peak of memory.
+func (s settings) make(ctx context.Context, folder, at string) error {
 	if err := os.MkdirAll(at, 0o755); err != nil {
 		return err
 	}
@@ -278,25 +291,25 @@ func (b *bench) make(ctx context.Context, folder, at string) error {
 	if err != nil {
 		return err
 	}
-	s, err := r.Session(ctx, "main")
+	session, err := r.Session(ctx, "main")
 	if err == nil {
 		err = map[string]func(context.Context, *icechunk.Session) error{
-			"arrays": b.makeArrays, "refs": b.makeRefs, "windows": b.makeRefs, "cube": b.makeCube, "days": b.makeDays, "garbage": b.makeArrays,
-		}[folder](ctx, s)
+			"arrays": s.makeArrays, "refs": s.makeRefs, "windows": s.makeRefs, "cube": s.makeCube, "days": s.makeDays, "garbage": s.makeArrays,
+		}[folder](ctx, session)
 	}
 	if err == nil {
-		_, err = s.Commit(ctx, "made")
+		_, err = session.Commit(ctx, "made")
 	}
 	if err == nil && folder == "garbage" {
-		err = b.makeGarbage(at)
+		err = s.makeGarbage(at)
 	}
 	return err
 }
 
-func (b *bench) makeArrays(ctx context.Context, s *icechunk.Session) error {
-	for i := range b.arrays {
+func (s settings) makeArrays(ctx context.Context, to *icechunk.Session) error {
+	for i := range s.arrays {
 		spec := zarr.Spec{Shape: []int64{4}, Type: dtype.Int32, Chunks: grid.Chunks(4)}
-		a, err := zarr.At(s, fmt.Sprintf("a%04d", i)).CreateArray(ctx, spec, nil)
+		a, err := zarr.At(to, fmt.Sprintf("a%04d", i)).CreateArray(ctx, spec, nil)
 		if err == nil {
 			err = zarr.Write(ctx, a, nil, []int32{1, 2, 3, int32(i)})
 		}
@@ -308,26 +321,26 @@ func (b *bench) makeArrays(ctx context.Context, s *icechunk.Session) error {
 }
 
 // makeRefs makes an array of many small chunks, and one of as many virtual ones.
-func (b *bench) makeRefs(ctx context.Context, s *icechunk.Session) error {
-	spec := zarr.Spec{Shape: []int64{int64(b.refs)}, Type: dtype.Int32, Chunks: grid.Chunks(1), Codecs: []metadata.Extension{codec.Bytes("little")}}
-	if _, err := zarr.At(s, "a").CreateArray(ctx, spec, nil); err != nil {
+func (s settings) makeRefs(ctx context.Context, to *icechunk.Session) error {
+	spec := zarr.Spec{Shape: []int64{int64(s.refs)}, Type: dtype.Int32, Chunks: grid.Chunks(1), Codecs: []metadata.Extension{codec.Bytes("little")}}
+	if _, err := zarr.At(to, "a").CreateArray(ctx, spec, nil); err != nil {
 		return err
 	}
-	for i := range b.refs {
+	for i := range s.refs {
 		value := binary.LittleEndian.AppendUint32(nil, uint32(i))
-		if _, err := store.Write(ctx, s, store.Put(store.Path{}.MustKey("a/c/"+strconv.Itoa(i)), value), store.Flush); err != nil {
+		if _, err := store.Write(ctx, to, store.Put(store.Path{}.MustKey("a/c/"+strconv.Itoa(i)), value), store.Flush); err != nil {
 			return err
 		}
 	}
-	if _, err := zarr.At(s, "v").CreateArray(ctx, spec, nil); err != nil {
+	if _, err := zarr.At(to, "v").CreateArray(ctx, spec, nil); err != nil {
 		return err
 	}
-	return refer(s, "v", b.refs, b.refs)
+	return refer(to, "v", s.refs, s.refs)
 }
 
-func (b *bench) makeCube(ctx context.Context, s *icechunk.Session) error {
+func (s settings) makeCube(ctx context.Context, to *icechunk.Session) error {
 	spec := zarr.Spec{Shape: []int64{128, 1024, 1024}, Type: dtype.Float32, Chunks: grid.Chunks(4, 512, 512), Codecs: []metadata.Extension{codec.Bytes("little"), codec.Zstd(3)}}
-	a, err := zarr.At(s, "cube").CreateArray(ctx, spec, nil)
+	a, err := zarr.At(to, "cube").CreateArray(ctx, spec, nil)
 	if err != nil {
 		return err
 	}
@@ -339,10 +352,10 @@ func (b *bench) makeCube(ctx context.Context, s *icechunk.Session) error {
 	return zarr.Write(ctx, a, nil, values)
 }
 
-func (b *bench) makeDays(ctx context.Context, s *icechunk.Session) error {
+func (s settings) makeDays(ctx context.Context, to *icechunk.Session) error {
 	for i := range 10 {
 		spec := zarr.Spec{Shape: []int64{365, 100, 100}, Type: dtype.Float32, Chunks: grid.Chunks(1, 100, 100), Codecs: []metadata.Extension{codec.Bytes("little"), codec.Zstd(3)}}
-		a, err := zarr.At(s, fmt.Sprintf("v%d", i)).CreateArray(ctx, spec, nil)
+		a, err := zarr.At(to, fmt.Sprintf("v%d", i)).CreateArray(ctx, spec, nil)
 		if err != nil {
 			return err
 		}
@@ -358,12 +371,12 @@ func (b *bench) makeDays(ctx context.Context, s *icechunk.Session) error {
 }
 
 // makeGarbage writes chunk objects that nothing names.
-func (b *bench) makeGarbage(at string) error {
+func (s settings) makeGarbage(at string) error {
 	const digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ" // those of IDs
 	if err := os.MkdirAll(filepath.Join(at, "chunks"), 0o755); err != nil {
 		return err
 	}
-	for i := range b.gc {
+	for i := range s.gc {
 		name := []byte("00000000000000000000")
 		for k, n := 10, i; n > 0; k, n = k-1, n/32 {
 			name[k] = digits[n%32]

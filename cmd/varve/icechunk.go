@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/upkeep"
 	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/icechunk"
 	"varve.dev/zarr/store"
@@ -32,7 +33,7 @@ type icechunkFlags struct {
 func newIcechunkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "icechunk ACTION REPOSITORY [NAME]",
-		Short: "Make a repository of Icechunk; show its history and references",
+		Short: "Make a repository of Icechunk; show its history and references, and look after it",
 		Long: `Make a repository of Icechunk, and show and change its history, branches and tags. REPOSITORY is a folder or a URL.
 
   init    make an empty repository, with the branch main
@@ -41,7 +42,10 @@ func newIcechunkCommand() *cobra.Command {
   tag     list the tags, or make or delete one; a name is never used again
 
 Nodes are at icechunk+REPOSITORY@REF/PATH, where REF is a branch, tag:NAME, a snapshot or a time. Commands that
-change one make a commit, with -m as its message.`,
+change one make a commit, with -m as its message.
+
+If others have committed meanwhile, append, compact and others begin again after them. A command by positions
+that mean other elements now is refused.`,
 		Example: `  varve icechunk init file:///data/era5
   varve icechunk log icechunk+s3://bucket/era5@main
   varve icechunk tag s3://bucket/era5 v1 --at main`,
@@ -54,9 +58,9 @@ change one make a commit, with -m as its message.`,
 	c.Flags().BoolVar(&f.remove, "delete", false, "delete the branch or tag")
 	c.Flags().IntVar(&f.limit, "limit-commits", 0, "list at most `N` commits (default: all)")
 	c.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) }
-	for _, action := range []*cobra.Command{
+	for _, action := range append(upkeep.Commands(),
 		session.WithStats(exchange.NewImport()), session.WithStats(exchange.NewExport()), exchange.NewClone(), session.WithStats(exchange.NewDiff()),
-	} {
+	) {
 		mark(action)
 		c.AddCommand(action)
 	}
@@ -73,7 +77,7 @@ func (f *icechunkFlags) run(cmd *cobra.Command, args []string) error {
 	case path != "":
 		return failure.BadArgument("%s leads to a node: leave out what follows the branch", args[1])
 	case args[0] != "init" && actions[args[0]] == nil:
-		return failure.BadArgument("there is no action %q: the actions are init, log, branch and tag", args[0])
+		return failure.BadArgument("there is no action %q: the actions are init, log, branch, tag, gc, expire, check and stats", args[0])
 	}
 	if err := f.check(args[0], at, args[2:]); err != nil {
 		return err
@@ -147,21 +151,8 @@ func initRepository(cmd *cobra.Command, location string) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", session.WithoutSecrets(location), err), store.Close(s))
 	}
-	return errors.Join(printLines(cmd, map[string]any{"repository": session.WithoutSecrets(location), "branch": "main"},
+	return errors.Join(session.PrintLines(cmd, map[string]any{"repository": session.WithoutSecrets(location), "branch": "main"},
 		phrase.Printable(session.WithoutSecrets(location))+"  an empty repository, with the branch main"), r.Close())
-}
-
-// printLines prints a document with --json, and else lines.
-func printLines(cmd *cobra.Command, document any, lines ...string) error {
-	if session.WantsJSON(cmd) {
-		return session.PrintJSON(cmd, document)
-	}
-	for _, line := range lines {
-		if _, err := fmt.Fprintln(cmd.OutOrStdout(), line); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // loggedCommit is a commit in JSON.
@@ -184,7 +175,7 @@ func (f *icechunkFlags) log(cmd *cobra.Command, r *icechunk.Repository, at strin
 		first, _, _ := strings.Cut(c.Message, "\n")
 		lines = append(lines, fmt.Sprintf("%v  %s  %s", c.ID, c.Time.Format(time.DateTime), phrase.Printable(first)))
 	}
-	return printLines(cmd, map[string]any{"commits": list}, lines...)
+	return session.PrintLines(cmd, map[string]any{"commits": list}, lines...)
 }
 
 func (f *icechunkFlags) branch(cmd *cobra.Command, r *icechunk.Repository, at string, names []string) error {
@@ -220,7 +211,7 @@ func (f *icechunkFlags) done(cmd *cobra.Command, kind, name, what string, err er
 	if err != nil {
 		return err
 	}
-	return printLines(cmd, map[string]any{kind: name, "done": what}, fmt.Sprintf("%s %s: %s", kind, phrase.Printable(name), phrase.Printable(what)))
+	return session.PrintLines(cmd, map[string]any{kind: name, "done": what}, fmt.Sprintf("%s %s: %s", kind, phrase.Printable(name), phrase.Printable(what)))
 }
 
 // list prints references.
@@ -238,5 +229,5 @@ func (f *icechunkFlags) list(cmd *cobra.Command, kind string, read func(context.
 		list = append(list, reference{ref.Name, ref.Snapshot.String()})
 		lines = append(lines, fmt.Sprintf("%v  %s", ref.Snapshot, phrase.Printable(ref.Name)))
 	}
-	return printLines(cmd, map[string]any{kind: list}, slices.Clip(lines)...)
+	return session.PrintLines(cmd, map[string]any{kind: list}, slices.Clip(lines)...)
 }

@@ -58,7 +58,7 @@ func TestIcechunk(t *testing.T) {
 		"name is never used again": {"icechunk", "tag", dir, "v1"}, "there is one": {"icechunk", "init", dir},
 		"no such reference": {"info", at + "tag:v1"}, "write to a branch": {"append", at + second + "/a", "x.npy"},
 		"always has the branch main": {"icechunk", "branch", dir, "main", "--delete"}, "a tag never changes": {"icechunk", "tag", dir, "v2", "--reset", "main"},
-		"leads to a node": {"icechunk", "log", at + "main/a"}, "there is no action": {"icechunk", "gc", dir},
+		"leads to a node": {"icechunk", "log", at + "main/a"}, "there is no action": {"icechunk", "rebase", dir},
 	} {
 		if _, errs, status := execute(t, "", args...); status == 0 || !strings.Contains(errs, what) {
 			t.Errorf("%q: status %d, %s, want %q", args, status, errs, what)
@@ -283,7 +283,7 @@ func TestIcechunkFailedCommit(t *testing.T) {
 	_, main := repositoryWithArray(t)
 	in := &busyInput{Reader: strings.NewReader("[4]"), before: func() { do(t, "", "attrs", main+"/a", "set", "n", "1") }}
 	var out, errs bytes.Buffer
-	status := run(t.Context(), []string{"append", main + "/a", "--format", "json", "--json"}, console.Streams{In: in, Out: &out, Err: &errs})
+	status := run(t.Context(), []string{"insert", main + "/a", "--axis", "0", "--at", "3", "--format", "json", "--json"}, console.Streams{In: in, Out: &out, Err: &errs})
 	if status == 0 || out.Len() > 0 || !json.Valid(errs.Bytes()) || !strings.Contains(errs.String(), "conflict") {
 		t.Errorf("status %d, %s and %s", status, &out, &errs)
 	}

@@ -4,8 +4,11 @@
 // package vfs, such as a disk in memory or one that fails.
 package diskstore
 
-import "varve.dev/zarr/internal/vfs"
+import (
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/store"
+)
 
 // Open returns a store of filestore of the files of fsys. Closing the store closes fsys.
 // Package filestore sets Open when it is initialized.
-var Open func(fsys vfs.FS, readOnly bool) any
+var Open func(fsys vfs.FS, readOnly bool) store.Store

@@ -26,8 +26,8 @@ var layers = [][]string{
 		"internal/gdal", "internal/lease", "internal/nontemporal", "internal/pages", "internal/parallel", "internal/residue",
 		"internal/nonfinite",
 	},
-	{"cf/calendar", "dtype", "grid", "store", "internal/diskstore"},
-	{"internal/packed"},
+	{"cf/calendar", "dtype", "grid", "store"},
+	{"internal/packed", "internal/diskstore"},
 	{"internal/strided", "internal/blocks", "internal/driver", "internal/directory", "internal/archive", "internal/leftover"},
 	{"internal/subset", "internal/inflight", "store/retry"},
 	{

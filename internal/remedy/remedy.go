@@ -23,6 +23,7 @@ const (
 	Write           = " (set Options.Write)"
 	SharedWriters   = " (Options.SharedWriters)"
 	RequireChunks   = "Options.RequireChunks"
+	Register        = " (import varve.dev/zarr, or register it)" // a codec
 	Finish          = "Options.Finish"
 	CreateOverwrite = "CreateOptions.Overwrite"
 	AppendRoundUp   = "AppendOptions.RoundUp"

@@ -122,7 +122,7 @@ func Open(dir string, opt *Options) (store.Store, error) {
 }
 
 func init() {
-	diskstore.Open = func(fsys vfs.FS, readOnly bool) any {
+	diskstore.Open = func(fsys vfs.FS, readOnly bool) store.Store {
 		return on(fsys, &Options{ReadOnly: readOnly})
 	}
 }

@@ -90,6 +90,7 @@ var remedies = strings.NewReplacer(
 	remedy.Decode, "--decode",
 	remedy.Header, "--header",
 	remedy.SelectPart, "select a part (--select)",
+	remedy.Register, "; this program does not have it",
 	" (Options.PartSize)", "", // of package s3
 )
 
@@ -134,7 +135,7 @@ func ForNode(location, text string) string {
 
 // packageName matches the name of a Go package at the beginning of a reason.
 var packageName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(^|[:;(] ?)((calendar|codec|dtype|file|fs|grid|http|memory|metadata|npy|rewrite|selection|store|strictjson|vfs|zip): )+`)
+	return regexp.MustCompile(`(^|[:;(] ?)((codec|dtype|file|fs|http|memory|metadata|npy|store|vfs|zip): )+`)
 })
 
 // reworded replaces beginnings of reasons that have no information, or that only Go
@@ -149,7 +150,6 @@ var reworded = strings.NewReplacer(
 	"invalid selection: ", "",
 	": file already exists: a zip archive", ": the file exists, and a zip archive",
 	`locking "__varve.lock": permission denied`, "no permission to write there",
-	" (import varve.dev/zarr, or register it)", "; this program does not have it",
 )
 
 // advised matches the sentinel of what exists already behind a remedy. The remedy says

@@ -111,7 +111,7 @@ func joined(e ast.Expr) string {
 
 // packaged matches a string that begins with the name of a package, as sentinel errors
 // do.
-var packaged = regexp.MustCompile(`^"(calendar|codec|dtype|grid|http|npy|selection|store|strictjson|vfs|zip): (.*)"$`)
+var packaged = regexp.MustCompile(`^"(codec|dtype|http|npy|store|vfs|zip): (.*)"$`)
 
 // TestPackages checks that messages of the command drop the package names of sentinels.
 // Errors of package metadata say where instead.

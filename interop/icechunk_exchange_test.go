@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interop
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/convert"
+	"varve.dev/zarr/icechunk"
+	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/virtual"
+)
+
+// emptyRepository makes a repository in a folder.
+func emptyRepository(t *testing.T, dir string) *icechunk.Repository {
+	t.Helper()
+	s, err := filestore.Open(dir, nil)
+	check(t, err)
+	r, err := icechunk.Create(t.Context(), s, store.Path{}, nil)
+	check(t, err)
+	t.Cleanup(func() { check(t, r.Close()) })
+	return r
+}
+
+// filledRepository makes a repository with some commits of Varve and of the reference.
+func filledRepository(t *testing.T, commits int) (*repository, string) {
+	t.Helper()
+	dir := t.TempDir()
+	h := &repository{emptyRepository(t, dir), startReference(t, dir), map[string][]int32{}, rand.New(rand.NewPCG(3, 5)), []string{"Repository initialized"}}
+	for i := range commits {
+		if message := fmt.Sprintf("step %d", i); i%2 == 0 {
+			h.commitOfVarve(t, message)
+		} else {
+			h.commitOfReference(t, message)
+		}
+	}
+	return h, dir
+}
+
+// TestIcechunkClone has the reference read clones of a whole repository and of a range of
+// its history, commit to them, and collect their garbage.
+func TestIcechunkClone(t *testing.T) {
+	h, _ := filledRepository(t, 12)
+	var updates int
+	h.ask(t, map[string]any{"op": "operations_log"}, &updates)
+	for name, opt := range map[string]*icechunk.CloneOptions{"whole": nil, "range": {At: "main", Depth: 3}} {
+		dir := t.TempDir()
+		s, err := filestore.Open(dir, nil)
+		check(t, err)
+		_, err = h.Clone(t.Context(), s, store.Path{}, opt)
+		check(t, err)
+		r, err := icechunk.Open(t.Context(), s, store.Path{}, nil)
+		check(t, err)
+		defer func() { check(t, r.Close()) }()
+		log := h.log
+		if opt != nil {
+			log = append(slices.Clone(h.log[:3]), h.log[len(h.log)-1])
+		}
+		c := &repository{r, startReference(t, dir), maps.Clone(h.values), rand.New(rand.NewPCG(1, 2)), slices.Clone(log)}
+		c.compare(t)
+		var found int
+		c.ask(t, map[string]any{"op": "operations_log"}, &found)
+		if want := map[string]int{"whole": updates, "range": 1}[name]; found != want {
+			t.Errorf("%s: the clone has %d updates, want %d", name, found, want)
+		}
+		for i := range 4 {
+			if message := fmt.Sprintf("after %d", i); i%2 == 0 {
+				c.commitOfReference(t, message)
+			} else {
+				c.commitOfVarve(t, message)
+			}
+			c.compare(t)
+		}
+		var done bool
+		c.ask(t, map[string]any{"op": "collect"}, &done)
+		c.compare(t)
+	}
+}
+
+// TestIcechunkDiff compares differences between all pairs of commits with those of the
+// reference, also in a clone whose history is a range.
+func TestIcechunkDiff(t *testing.T) {
+	h, _ := filledRepository(t, 14)
+	h.compareDiffs(t)
+	dir := t.TempDir()
+	s, err := filestore.Open(dir, nil)
+	check(t, err)
+	_, err = h.Clone(t.Context(), s, store.Path{}, &icechunk.CloneOptions{At: "main", Depth: 4})
+	check(t, err)
+	r, err := icechunk.Open(t.Context(), s, store.Path{}, nil)
+	check(t, err)
+	defer func() { check(t, r.Close()) }()
+	(&repository{Repository: r, reference: startReference(t, dir)}).compareDiffs(t)
+}
+
+func (h *repository) compareDiffs(t *testing.T) {
+	t.Helper()
+	var ids []string
+	for c, err := range h.Log(t.Context(), "main") {
+		check(t, err)
+		ids = append(ids, c.ID.String())
+	}
+	type differences struct {
+		NewGroups, NewArrays, DeletedGroups, DeletedArrays, UpdatedGroups, UpdatedArrays []string
+		Chunks                                                                           map[string][][]uint32
+	}
+	for i := range ids {
+		for _, from := range ids[i+1:] {
+			var want differences
+			h.ask(t, map[string]any{"op": "between", "from": from, "to": ids[i]}, &want)
+			d, err := h.Diff(t.Context(), from, ids[i])
+			check(t, err)
+			rooted := func(list []string) []string {
+				out := []string{}
+				for _, path := range list {
+					out = append(out, "/"+path)
+				}
+				return out
+			}
+			got := differences{rooted(d.NewGroups), rooted(d.NewArrays), rooted(d.DeletedGroups), rooted(d.DeletedArrays), rooted(d.UpdatedGroups), rooted(d.UpdatedArrays), map[string][][]uint32{}}
+			for path, indices := range d.Chunks {
+				// Of an array that was deleted and one in its place, the reference has
+				// the chunks of either.
+				if slices.Contains(d.DeletedArrays, path) {
+					for _, index := range want.Chunks["/"+path] {
+						if !slices.ContainsFunc(indices, func(i []uint32) bool { return slices.Equal(i, index) }) {
+							t.Errorf("the chunk %v of %s is missing", index, path)
+						}
+					}
+					delete(want.Chunks, "/"+path)
+					continue
+				}
+				got.Chunks["/"+path] = indices
+			}
+			if !reflect.DeepEqual(got, want) {
+				a, _ := json.Marshal(got)
+				b, _ := json.Marshal(want)
+				t.Errorf("from %s to %s: %s\nwant %s", from, ids[i], a, b)
+			}
+		}
+	}
+}
+
+// TestIcechunkVirtual makes files of unequal length, which netCDF4 and h5py have written,
+// virtual chunks of a repository. The reference reads the elements that were written.
+func TestIcechunkVirtual(t *testing.T) {
+	dir, files := t.TempDir(), t.TempDir()
+	var sets []fileSet
+	runVirtual(t, &sets, "write", files)
+	r := emptyRepository(t, dir)
+	oracle := startReference(t, dir)
+	byXarray := 0
+	for i, set := range sets {
+		var names []string
+		for _, f := range set.Files {
+			names = append(names, filepath.Join(files, f))
+		}
+		at := filepath.Join(files, fmt.Sprintf("set%d%s", i, virtual.Suffix))
+		shown, err := collected(t, at, set.Dim, names).Show(t.Context(), at)
+		check(t, err)
+		s, err := r.Session(t.Context(), "main")
+		check(t, err)
+		group := fmt.Sprintf("set%d", i)
+		ctx := icechunk.WithReferences(t.Context())
+		_, err = convert.Derive(ctx, zarr.At(shown, ""), zarr.At(s, group), convert.Derivation{Anew: func(string, string) {}}, nil)
+		check(t, err)
+		check(t, store.Close(shown))
+		_, err = s.Commit(t.Context(), strings.Join(set.Files, " "))
+		check(t, err)
+		var found map[string]struct {
+			elements
+			By string
+		}
+		oracle.ask(t, map[string]any{"op": "hashes", "folder": files, "group": group}, &found)
+		for name, want := range set.Arrays {
+			if got := found[name]; got.SHA256 != want.SHA256 || !slices.Equal(got.Shape, want.Shape) {
+				t.Errorf("%s: the reference reads %v of %s, want %v", set.Files[0], got, name, want)
+			} else if got.By != "dict" {
+				byXarray++
+			}
+			a, err := zarr.OpenArray(virtual.WithAllowed(t.Context(), files), "icechunk+file://"+filepath.ToSlash(dir)+"@main/"+group+"/"+name, nil)
+			check(t, err)
+			if got := elementsOf(t, a); got.SHA256 != want.SHA256 {
+				t.Errorf("%s: %s is %v, want %v", set.Files[0], name, got, want)
+			}
+			check(t, a.Close())
+		}
+	}
+	if byXarray < 4 {
+		t.Errorf("xarray has read only %d arrays", byXarray)
+	}
+}
