@@ -5,6 +5,7 @@
 Usage: icechunk_oracle.py REPOSITORY
 """
 
+import asyncio
 import datetime
 import json
 import os
@@ -148,7 +149,55 @@ def split(request):
     repo.save_config()
 
 
-operations = {f.__name__: f for f in (read, log, diff, between, hashes, operations_log, collect, change, split, expire, remove, stats, references)}
+sessions = {}
+
+
+def begin(request):
+    """Begins a session with a name."""
+    sessions[request["session"]] = repo.writable_session(request["branch"])
+    return True
+
+
+def stage(request):
+    """Sets and deletes keys in a session. A value of none deletes the key."""
+    store = sessions[request["session"]].store
+
+    async def apply():
+        for key, value in request["changes"]:
+            if value is None:
+                await store.delete(key)
+            else:
+                await store.set(key, zarr.core.buffer.cpu.Buffer.from_bytes(value.encode()))
+
+    asyncio.run(apply())
+    return True
+
+
+def rebase(request):
+    """Rebases a session, and returns the conflicts, which may be none."""
+    solver = icechunk.ConflictDetector()
+    if "chunks" in request:
+        solver = icechunk.BasicConflictSolver(on_chunk_conflict=getattr(icechunk.VersionSelection, request["chunks"]))
+    try:
+        sessions[request["session"]].rebase(solver)
+    except icechunk.RebaseFailedError as e:
+        return [
+            [str(c.conflict_type).title().replace(" ", ""), c.path, sorted(list(i) for i in c.conflicted_chunks or [])]
+            for c in e.conflicts
+        ]
+    return []
+
+
+def commit(request):
+    """Commits a session, or amends the commit that it began with."""
+    session = sessions.pop(request["session"])
+    return session.amend(request["message"]) if request.get("amend") else session.commit(request["message"])
+
+
+operations = {
+    f.__name__: f
+    for f in (begin, between, change, collect, commit, diff, expire, hashes, log, operations_log, read, rebase, references, remove, split, stage, stats)
+}
 
 print(json.dumps({"ok": icechunk.__version__}), flush=True)
 for line in sys.stdin:

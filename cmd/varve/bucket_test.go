@@ -111,6 +111,15 @@ create icechunk+THERE/repo@main/a --shape 3 --dtype int8
 write icechunk+THERE/repo@main/a --value 7
 icechunk tag THERE/repo v1
 copy icechunk+THERE/repo@tag:v1/a GROUP/c
+icechunk import GROUP icechunk+THERE/repo@main/copied
+icechunk import --reference GROUP/a icechunk+THERE/repo@main/referenced
+equal icechunk+THERE/repo@main/copied/a GROUP/a
+equal icechunk+THERE/repo@main/referenced GROUP/a --allow THERE
+icechunk export icechunk+THERE/repo@main/copied THERE/exported.zarr
+icechunk clone THERE/repo THERE/clone
+icechunk clone THERE/repo LOCAL/clone
+icechunk diff LOCAL/clone tag:v1 main
+equal icechunk+THERE/clone@main/copied THERE/exported.zarr
 rm icechunk+THERE/repo@main/a --yes
 icechunk log icechunk+THERE/repo@main
 icechunk check THERE/repo
