@@ -39,7 +39,7 @@ type Repository struct {
 	root       store.Path
 	limit      int64
 	durability store.Durability
-	manifests manifests
+	manifests  manifests
 
 	places     *virtual.Places   // nil without a location
 	containers map[string]string // prefixes of locations, by name
