@@ -141,6 +141,29 @@ func ExampleArray_UpdateAttributes() {
 	// Output: {"units":"K"} <nil>
 }
 
+func ExampleGroup_Arrays() {
+	ctx := context.Background()
+	g, err := zarr.At(memstore.New(), "").CreateGroup(ctx, nil, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for name, dimension := range map[string]string{"t2m": "time", "lat": "lat", "time": "time"} {
+		spec := zarr.Spec{Shape: []int64{3}, Type: dtype.Float32, DimensionNames: []string{dimension}}
+		if _, err := g.At(name).CreateArray(ctx, spec, nil); err != nil {
+			log.Fatal(err)
+		}
+	}
+	for a, err := range g.Arrays(ctx, &zarr.ArraysOptions{Dimensions: []string{"time"}}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(a.Path())
+	}
+	// Output:
+	// t2m
+	// time
+}
+
 func ExampleGroup_Members() {
 	ctx := context.Background()
 	h := zarr.At(memstore.New(), "")

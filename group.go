@@ -11,15 +11,16 @@ import (
 	"io/fs"
 	"iter"
 	"runtime"
+	"slices"
 	"strings"
 
 	"varve.dev/zarr/internal/array"
+	"varve.dev/zarr/internal/dimension"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/publish"
 	"varve.dev/zarr/internal/remedy"
-	"varve.dev/zarr/internal/scheme"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/tree"
 	"varve.dev/zarr/metadata"
@@ -331,6 +332,91 @@ func (g *Group) described(c *metadata.Consolidated, path string) (Member, error)
 	return m, nil
 }
 
+// ArraysOptions selects arrays of a group.
+type ArraysOptions struct {
+	// Deep also selects arrays of the groups below.
+	Deep bool
+	// Dimensions selects arrays with any of these dimensions. Nil selects all arrays.
+	Dimensions []string
+	// Link, if it is not nil, is told of members that are left out: at the path is a
+	// symbolic link to an array at another place in the store.
+	Link func(path string, to store.Path)
+	// Options are those of the arrays. What they do not set is that of the group.
+	Options *Options
+}
+
+// Arrays opens the selected arrays of the group one after the other, in alphabetical
+// order, for a caller that changes all of them. Symbolic links are left out, because an
+// array is changed under its own name. The documents of the arrays are read, since
+// consolidated metadata may be older.
+//
+// The sequence ends with an error if an array cannot be opened or, wrapping
+// [fs.ErrNotExist], if no array has one of the dimensions.
+func (g *Group) Arrays(ctx context.Context, opt *ArraysOptions) iter.Seq2[*Array, error] {
+	if opt == nil {
+		opt = &ArraysOptions{}
+	}
+	return func(yield func(*Array, error) bool) {
+		var known, found []string // names of dimensions: of all arrays, and of those yielded
+		for m, err := range g.Unconsolidated().Members(ctx, opt.Deep) {
+			if err = cmp.Or(err, m.Err); err != nil {
+				yield(nil, err)
+				return
+			}
+			listed, ok := m.Node.(*Array)
+			if !ok {
+				continue
+			}
+			names := listed.DimensionNames()
+			known = append(known, names...)
+			if opt.Dimensions != nil && !slices.ContainsFunc(names, func(n string) bool { return slices.Contains(opt.Dimensions, n) }) {
+				continue
+			}
+			// Opening an array may finish an interrupted change, so a link is not opened.
+			to, isLink, err := g.linkTo(m.Path)
+			if isLink && err == nil {
+				if opt.Link != nil {
+					opt.Link(m.Path, to)
+				}
+				continue
+			}
+			found = append(found, names...)
+			var a *Array
+			if err == nil {
+				a, err = g.At(m.Path).OpenArray(ctx, opt.Options)
+			}
+			if !yield(a, err) || err != nil {
+				return
+			}
+		}
+		for _, name := range opt.Dimensions {
+			if !slices.Contains(found, name) {
+				yield(nil, g.fail("list arrays", &dimension.MissingError{Name: name, Known: known}))
+				return
+			}
+		}
+	}
+}
+
+// linkTo returns where a member is if a symbolic link leads there.
+func (g *Group) linkTo(member string) (to store.Path, isLink bool, err error) {
+	directories := store.DirectoriesOf(g.hierarchy.store)
+	named, err := g.path.Join(member)
+	if err != nil {
+		return to, false, err
+	}
+	// The group itself may lie behind a link, so compare resolved paths.
+	group, err := directories.Resolve(g.path)
+	if err != nil {
+		return to, false, err
+	}
+	plain, err := group.Join(member)
+	if err == nil {
+		to, err = directories.Resolve(named)
+	}
+	return to, err == nil && to != plain, err
+}
+
 // CheckDimensions returns an error that wraps [ErrInvalidMetadata] if arrays directly
 // below the group differ in length along a shared dimension. It joins one error for each
 // such dimension. Some programs, such as xarray, do not open such a group.
@@ -345,123 +431,6 @@ func (g *Group) CheckDimensions(ctx context.Context) error {
 	// Use the document that the group was opened with, as Members does.
 	of.Doc, of.Listed = g.doc, g.listed
 	return g.fail("check dimensions", of.Check(ctx))
-}
-
-// Delete removes the node at a location with everything below it, as [Location.Delete]
-// does. It refuses a location that is a symbolic link or leads through one within its
-// store, because the data has another name then.
-func Delete(ctx context.Context, location string, opt *Options) error {
-	if err := scheme.RefuseLink(location); err != nil {
-		return fail("delete", scheme.Shown(location), err)
-	}
-	_, err := openAt(ctx, location, opt, func(l *Location) (Node, error) { return nil, l.Delete(ctx, opt) })
-	// A store whose root was the node leaves an empty directory behind.
-	if err == nil && opt.orZero().Rehearsal == nil {
-		scheme.RemoveEmpty(location)
-	}
-	return err
-}
-
-// Delete removes the node with everything below it. If there is no node, the error wraps
-// [fs.ErrNotExist]. It holds the locks of the node and of all nodes below it before it
-// deletes anything. It deletes links, not what they lead to. While an array has a
-// [Reservation], deleting it fails with [ErrConflict].
-func (l *Location) Delete(ctx context.Context, opt *Options) error {
-	if l.illegal != nil {
-		return l.fail("delete", l.illegal)
-	}
-	h, o := l.merged(opt)
-	return l.fail("delete", h.remove(ctx, node{hierarchy: h, path: l.path, options: o}))
-}
-
-// remove deletes a node if the check of ctx ([publish.WithCheck]) permits it.
-func (h *hierarchy) remove(ctx context.Context, n node) error {
-	if err := n.writable(); err != nil {
-		return err
-	}
-	h.sweep(ctx)
-	found, err := tree.Format(ctx, h.store, n.path)
-	if err != nil {
-		return err
-	}
-	if found == 0 {
-		// There is no document, but a removal that crashed after it had deleted the
-		// documents can be completed.
-		begun, err := n.place().Unfinished(ctx)
-		if err != nil {
-			return err
-		}
-		if !begun {
-			return tree.Describe(ctx, h.store, n.path)
-		}
-	}
-	if found == 2 {
-		n.document = nodename.V2Group // or V2Array: from here on only the format matters
-	}
-	return n.removing(ctx, func() error {
-		return publish.Remove(ctx, n.publisher(), func(ctx context.Context, at publish.Node) error {
-			if check := publish.CheckOf(ctx); check != nil {
-				if err := check(ctx); err != nil {
-					return err
-				}
-			}
-			// Keep the record in the groups above until the removal is certain.
-			// RecordMember locks the groups above. A link could lead it to a lock that
-			// Remove holds, so pass those on.
-			locked := n.place()
-			locked.Held = at.Held
-			return locked.RecordMember(ctx, nil)
-		})
-	})
-}
-
-// removing runs a removal of the node while no other call of this process changes it. If
-// a reservation is published but not ended, because its writer crashed, it is ended here
-// and does not prevent the removal.
-//
-// A pending transaction over several nodes is rolled forward or back before anything is
-// deleted. Its journal may be below this node, and the other nodes need it to complete.
-func (n *node) removing(ctx context.Context, remove func() error) error {
-	for {
-		err := n.alone(ctx, remove)
-		var member *publish.MemberError
-		switch {
-		case !errors.As(err, &member):
-			return err
-		case errors.Is(err, publish.ErrPending):
-			at := n.place()
-			at.Path = member.Path
-			// Then the loop tries the removal again.
-			if err := at.FinishPending(ctx); err != nil {
-				return err
-			}
-		case !n.endsAt(ctx, member):
-			return err
-		}
-	}
-}
-
-// alone calls do while it holds the exclusive lock of the node.
-func (n *node) alone(ctx context.Context, do func() error) error {
-	lock, err := n.lock().Exclude(ctx)
-	if err != nil {
-		return err
-	}
-	defer lock.Release()
-	return do()
-}
-
-// endsAt ends the reservation of a member of the node if its elements are published, and
-// reports whether it did.
-func (n *node) endsAt(ctx context.Context, held *publish.MemberError) bool {
-	o := n.options
-	o.Write, o.Finish = false, false // opening for writing could wait for locks
-	a, err := n.hierarchy.at(held.Path).OpenArray(ctx, &o)
-	if err != nil {
-		return false
-	}
-	ended, err := a.core.EndPublished(ctx, "")
-	return ended && err == nil
 }
 
 // Consolidate stores copies of the documents of all nodes below the group in the document

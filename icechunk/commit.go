@@ -42,10 +42,10 @@ func (s *Session) Commit(ctx context.Context, message string) (ID, error) {
 	return s.commit(ctx, message, false)
 }
 
-// Amend is Commit, but the new snapshot takes the place of the one that the session began
-// with, and has the changes of both. A session without changes replaces the message. The
-// replaced snapshot stays until garbage is collected, and where a tag or another branch
-// leads to it.
+// Amend is Commit, but the new snapshot takes the place of the base of the session, and
+// has the changes of both. A session without changes replaces the message. The replaced
+// snapshot stays until garbage is collected, and where a tag or another branch leads to
+// it.
 func (s *Session) Amend(ctx context.Context, message string) (ID, error) {
 	return s.commit(ctx, message, true)
 }

@@ -32,8 +32,8 @@ import (
 
 // ErrCollected means that garbage was collected since a session began, so that chunks of
 // the session may be deleted. Nothing was published. Begin another session and repeat the
-// change.
-var ErrCollected = errors.New("garbage was collected since the session began")
+// change. It is a [store.ErrConflict].
+var ErrCollected error = &kindError{"garbage was collected since the session began", store.ErrConflict}
 
 // beginning is when a session began, and with what.
 type beginning struct {
@@ -131,7 +131,7 @@ func (c *commit) checkCollected(ctx context.Context, repo *format.Repository) er
 		// What this commit has just stored tells the time of the store.
 		info, err := store.Stat(ctx, c.repository.store, c.repository.root.MustKey(snapshotName(c.snapshot.ID)))
 		if errors.Is(err, fs.ErrNotExist) {
-			return refused("it was taken for garbage")
+			return refused("what it has stored is deleted")
 		}
 		if err != nil {
 			return err

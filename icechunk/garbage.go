@@ -99,10 +99,10 @@ var errTime = errors.New("the time is over")
 //  1. The store tells its time. Objects before the cutoff are old.
 //  2. All snapshots stay that a branch or tag leads to, or that are not old. They, their
 //     manifests and chunks, and the transaction logs that they name, are marked.
-//  3. One conditional write takes the other snapshots out of the object repo, if all that
-//     it has then is marked. Otherwise marking goes on.
+//  3. One conditional write takes the other snapshots out of the object repo. What it has
+//     then is marked, too.
 //  4. Old objects without a mark are deleted. Before each batch of deletions, what has
-//     come into the object repo since is marked, too.
+//     come into the object repo since is marked.
 //
 // It takes about 16 bytes of memory for each chunk that is live, and the manifests that
 // it reads at once. Objects with other names than IDs stay.
@@ -293,55 +293,42 @@ func (g *garbage) mark(ctx context.Context, repo *format.Repository) error {
 	return err
 }
 
-// errUnmarked means that the object repo has a snapshot that is not marked.
-var errUnmarked = errors.New("the repository has changed since its objects were marked")
-
 // release marks what stays, and takes the snapshots that do not out of the object repo.
 func (g *garbage) release(ctx context.Context) error {
-	for range tries {
-		repo, err := g.look(ctx)
-		if err == nil {
-			err = g.mark(ctx, repo)
-		}
-		if err != nil {
-			return err
-		}
-		if g.opt.DryRun {
-			g.report.Released = len(repo.Snapshots) - count(g.kept(repo))
-			return nil
-		}
-		var entry time.Time // in the log
-		err = g.update(ctx, func(repo *format.Repository, again bool) (u format.Update, err error) {
-			if again && slices.ContainsFunc(repo.Updates, func(u format.Update) bool { return u.Kind == format.GarbageCollected && u.Time.Equal(entry) }) {
-				return u, errPublished
-			}
-			kept := g.kept(repo)
-			for i, s := range repo.Snapshots {
-				if kept[i] && !g.snapshots[s.ID] {
-					return u, errUnmarked
-				}
-			}
-			entry = time.Now()
-			if len(repo.Updates) > 0 {
-				entry = later(entry, repo.Updates[0].Time)
-			}
-			// Commits that read the entry need the record.
-			if err := g.putRecord(ctx, entry, g.opt.OlderThan); err != nil {
-				return u, err
-			}
-			g.report.Released = len(kept) - count(kept)
-			repo.Retain(kept, func(i int) bool { return kept[i] })
-			return format.Update{Kind: format.GarbageCollected, Time: entry}, nil
-		})
-		switch {
-		case err == nil:
-			g.released = true
-			return g.refresh(ctx)
-		case !errors.Is(err, errUnmarked):
-			return err
-		}
+	repo, err := g.look(ctx)
+	if err == nil {
+		err = g.mark(ctx, repo)
 	}
-	return fmt.Errorf("%w: the repository changed each time before what it has was marked (attempts: %d); repeat the command", store.ErrConflict, tries)
+	if err != nil {
+		return err
+	}
+	if g.opt.DryRun {
+		kept := g.kept(repo)
+		g.report.Released = len(kept) - count(kept)
+		return nil
+	}
+	var entry time.Time // in the log
+	err = g.update(ctx, func(repo *format.Repository, again bool) (u format.Update, err error) {
+		if again && slices.ContainsFunc(repo.Updates, func(u format.Update) bool { return u.Kind == format.GarbageCollected && u.Time.Equal(entry) }) {
+			return u, errPublished
+		}
+		entry = time.Now()
+		if len(repo.Updates) > 0 {
+			entry = later(entry, repo.Updates[0].Time)
+		}
+		// Commits that read the entry need the record.
+		if err := g.putRecord(ctx, entry, g.opt.OlderThan); err != nil {
+			return u, err
+		}
+		kept := g.kept(repo)
+		g.report.Released = len(kept) - count(kept)
+		repo.Retain(kept, func(i int) bool { return kept[i] })
+		return format.Update{Kind: format.GarbageCollected, Time: entry}, nil
+	})
+	// The object repo is another one now, so what was committed since is marked before
+	// anything is deleted.
+	g.released = err == nil
+	return err
 }
 
 func count(list []bool) (n int) {
@@ -353,9 +340,14 @@ func count(list []bool) (n int) {
 	return n
 }
 
-// refresh marks what the object repo has now. Sessions of other programs do not look for
-// collections, and may have committed chunks that are old.
+// refresh marks what the object repo has now, if it has changed since it was read last.
+// Sessions of other programs do not look for collections, and may have committed chunks
+// that are old.
 func (g *garbage) refresh(ctx context.Context) error {
+	info, err := store.Stat(ctx, g.store, g.root.MustKey(repositoryKey))
+	if err != nil || info.Version == g.version {
+		return err
+	}
 	repo, err := g.look(ctx)
 	if err != nil {
 		return err
@@ -424,11 +416,7 @@ func (g *garbage) delete(ctx context.Context, folder string, list []found) error
 		}
 		return nil
 	}
-	info, err := store.Stat(ctx, g.store, g.root.MustKey(repositoryKey))
-	if err == nil && info.Version != g.version {
-		err = g.refresh(ctx)
-	}
-	if err != nil {
+	if err := g.refresh(ctx); err != nil {
 		return err
 	}
 	list = slices.DeleteFunc(list, func(e found) bool { return g.isMarked(folder, e.id) })

@@ -326,6 +326,92 @@ func TestGarbageTimeless(t *testing.T) {
 	}
 }
 
+// TestGarbageUndated keeps objects of which the store does not know the time.
+func TestGarbageUndated(t *testing.T) {
+	s := newDated()
+	r := littered(t, s)
+	for key := range s.times {
+		if strings.HasPrefix(key.String(), "chunks/") {
+			s.times[key] = time.Time{}
+		}
+	}
+	s.pass(time.Hour)
+	report, err := r.CollectGarbage(t.Context(), noAge)
+	if err != nil || report.Timeless != 9 || report.Chunks.Objects != 0 || report.Manifests.Objects != 2 {
+		t.Errorf("%+v, %v", *report, err)
+	}
+}
+
+// TestGarbageUnlisted keeps the manifests that nodes name, also those that the list of
+// their snapshot does not.
+func TestGarbageUnlisted(t *testing.T) {
+	r, s := created(t)
+	id := commit(t, stage(t, r, "main", "a", 0), "a")
+	key := store.MustKey("snapshots/" + id.String())
+	data, _, err := s.Get(t.Context(), key, store.Request{}, nil)
+	try(t, err)
+	_, body, err := format.Open(data, format.KindSnapshot, 1<<20)
+	try(t, err)
+	is, err := format.ParseSnapshot(body)
+	try(t, err)
+	is.Files = nil
+	data, err = format.Seal("liar", format.KindSnapshot, is.Encode())
+	try(t, err)
+	put(t, s, key, data)
+	report, err := r.CollectGarbage(t.Context(), noAge)
+	if err != nil || report.Manifests.Objects+report.Chunks.Objects != 0 {
+		t.Errorf("%+v, %v", *report, err)
+	}
+}
+
+// TestCollectedBase commits a session whose first snapshot is gone.
+func TestCollectedBase(t *testing.T) {
+	s := newDated()
+	r := opened(t, s)
+	try(t, r.CreateBranch(t.Context(), "side", ""))
+	commit(t, stage(t, r, "side", "a", 0), "a")
+	s.pass(10 * 24 * time.Hour)
+	late := stage(t, r, "side", "b", 1000)
+	try(t, r.ResetBranch(t.Context(), "side", "main"))
+	if _, err := r.CollectGarbage(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := late.Commit(t.Context(), "b"); !errors.Is(err, icechunk.ErrCollected) || !strings.Contains(err.Error(), "is gone") {
+		t.Error(err)
+	}
+}
+
+// TestLogCircle reads a log whose former object leads to itself.
+func TestLogCircle(t *testing.T) {
+	r, s := created(t)
+	early := stage(t, r, "main", "a", 0)
+	const name = "repo.1.00000000000000000000"
+	change := func(key store.Key, drop bool) {
+		t.Helper()
+		data, _, err := s.Get(t.Context(), store.MustKey("repo"), store.Request{}, nil)
+		try(t, err)
+		_, body, err := format.Open(data, format.KindRepository, 1<<20)
+		try(t, err)
+		repo, err := format.ParseRepository(body)
+		try(t, err)
+		if repo.Before = name; drop {
+			repo.Updates[0].Time = time.Now().Add(time.Hour)
+		}
+		data, err = format.Seal("liar", format.KindRepository, repo.Encode())
+		try(t, err)
+		put(t, s, key, data)
+	}
+	change(store.MustKey("overwritten/"+name), true)
+	change(store.MustKey("repo"), true)
+	if _, err := early.Commit(t.Context(), "a"); !errors.Is(err, zarr.ErrCorrupt) {
+		t.Error(err)
+	}
+	report, err := r.Check(t.Context(), nil)
+	if err != nil || len(report.Findings) != 1 || report.Findings[0].Key != "repo" {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
 // TestCollectedSession commits sessions during which garbage was collected. What may be
 // deleted is not published.
 func TestCollectedSession(t *testing.T) {
@@ -385,6 +471,30 @@ func objectsBelow(t testing.TB, s store.Store, folder string) map[string]bool {
 		found[e.Name] = true
 	}
 	return found
+}
+
+// TestCollectedChange repeats a change during which garbage was collected, with chunks
+// that are stored anew.
+func TestCollectedChange(t *testing.T) {
+	r, s := created(t)
+	times := 0
+	_, err := r.Change(t.Context(), "main", "a", func(ctx context.Context, c *icechunk.Session) error {
+		a, err := zarr.At(c, "a").CreateArray(ctx, large, nil)
+		if err == nil {
+			err = zarr.Write(ctx, a, nil, numbers(7, 600))
+		}
+		if times++; err == nil && times == 1 {
+			_, err = r.CollectGarbage(ctx, noAge)
+		}
+		return err
+	})
+	if err != nil || times != 2 {
+		t.Fatal(times, err)
+	}
+	sound(t, opened(t, s))
+	is, err := r.Snapshot(t.Context(), "")
+	try(t, err)
+	wants(t, is, "a", numbers(7, 600))
 }
 
 // TestCollectedLog commits a session after so many updates that the entry of the garbage

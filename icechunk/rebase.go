@@ -44,6 +44,9 @@ func (s *Session) Rebase(ctx context.Context, p Policy) error {
 	if err != nil {
 		return err
 	}
+	if is.Repository == nil {
+		return errV1
+	}
 	at, ok := format.Find(is.Branches, s.branch)
 	if !ok {
 		return s.branchGone()

@@ -14,6 +14,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/icechunk"
+	"varve.dev/zarr/icechunk/internal/format"
 	"varve.dev/zarr/store"
 )
 
@@ -266,6 +267,18 @@ func TestRebaseHistory(t *testing.T) {
 			}
 			return nil
 		}, "there is no such object"},
+		"a log of another commit": {func(r *icechunk.Repository, s store.Store) error {
+			one, err := r.Session(t.Context(), "dev")
+			if err != nil {
+				return err
+			}
+			apply(t, one, "y/zarr.json=group")
+			other := "transactions/" + one.Base().String()
+			id := commit(t, one, "y")
+			data, _, err := s.Get(t.Context(), store.MustKey(other), store.Request{}, nil)
+			put(t, s, store.MustKey("transactions/"+id.String()), data)
+			return err
+		}, "it is the log of"},
 	} {
 		r, below := created(t)
 		if err := r.CreateTag(t.Context(), "first", ""); err != nil {
@@ -286,7 +299,7 @@ func TestRebaseHistory(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		err = s.Rebase(t.Context(), icechunk.Policy{})
-		if err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, store.ErrConflict) == (name == "a log is gone") {
+		if err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, store.ErrConflict) == strings.HasPrefix(name, "a log") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -489,4 +502,112 @@ func retried(t testing.TB, r *icechunk.Repository, message string, change func(c
 		t.Fatal(message, err)
 	}
 	return calls
+}
+
+// rewritten changes an object of a repository.
+func rewritten(t testing.TB, s store.Store, name string, kind format.Kind, change func(body []byte) ([]byte, error)) {
+	t.Helper()
+	key := store.MustKey(name)
+	data, _, err := s.Get(t.Context(), key, store.Request{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, body, err := format.Open(data, kind, 1<<30)
+	if err == nil {
+		body, err = change(body)
+	}
+	if err == nil {
+		data, err = format.Seal("test", kind, body)
+	}
+	if err == nil {
+		_, err = store.Write(t.Context(), s, store.Put(key, data), store.Flush)
+	}
+	if err != nil {
+		t.Fatal(name, err)
+	}
+}
+
+// TestRebaseOntoMove rebases onto a commit that has moved a node, as the reference can,
+// and amends it.
+func TestRebaseOntoMove(t *testing.T) {
+	r, below := created(t)
+	s := session(t, r)
+	apply(t, s, "zarr.json=group g/zarr.json=group")
+	commit(t, s, "base")
+	old := session(t, r)
+	apply(t, old, "x/zarr.json=group")
+	s = session(t, r)
+	apply(t, s, "y/zarr.json=group")
+	id := commit(t, s, "moved")
+	rewritten(t, below, "transactions/"+id.String(), format.KindTransactionLog, func(body []byte) ([]byte, error) {
+		l, err := format.ParseTransactionLog(body)
+		if err != nil {
+			return nil, err
+		}
+		l.Moves = []format.Move{{From: "/g", To: "/y"}}
+		return l.Encode(), nil
+	})
+	if got := kindsOf(t, old.Rebase(t.Context(), icechunk.Policy{Chunks: icechunk.Ours, Delete: true})); !slices.Equal(got, []string{"MoveOperationCannotBeRebased g"}) {
+		t.Errorf("%q", got)
+	}
+	s = session(t, r)
+	apply(t, s, "z/zarr.json=group")
+	if _, err := s.Amend(t.Context(), "amended"); !errors.Is(err, zarr.ErrUnsupported) {
+		t.Error(err)
+	}
+}
+
+// TestRebaseOntoExpired rebases onto a commit whose predecessors have expired: their logs
+// count from the base on, also if the base itself has expired.
+func TestRebaseOntoExpired(t *testing.T) {
+	for _, baseToo := range []bool{false, true} {
+		for _, key := range []string{"a/c/0", "a/c/1", "a/c/2"} {
+			r, below := created(t)
+			var ids []icechunk.ID
+			var old *icechunk.Session
+			for i, changes := range []string{"zarr.json=group a/zarr.json=array a/c/0=00", "a/c/1=11", "a/c/2=22"} {
+				s := session(t, r)
+				apply(t, s, changes)
+				ids = append(ids, commit(t, s, changes))
+				if i == 0 {
+					old = session(t, r)
+				}
+			}
+			rewritten(t, below, "repo", format.KindRepository, func(body []byte) ([]byte, error) {
+				repo, err := format.ParseRepository(body)
+				if err != nil {
+					return nil, err
+				}
+				gone := ids[1:2]
+				if baseToo {
+					gone = ids[:2]
+				}
+				fresh := &format.Repository{Branches: []format.Reference{{Name: "main"}}, Status: repo.Status, Updates: repo.Updates}
+				for _, s := range repo.Snapshots {
+					if !slices.Contains(gone, s.ID) {
+						s.Parent = -1
+						fresh.Snapshots = append(fresh.Snapshots, s)
+					}
+				}
+				index := func(id icechunk.ID) int {
+					i, _ := fresh.FindSnapshot(id)
+					return i
+				}
+				tip := index(ids[2])
+				fresh.Branches[0].Snapshot = tip
+				first := index(format.InitialSnapshot)
+				fresh.Snapshots[tip].Parent, fresh.Snapshots[tip].Pruned = first, gone
+				if !baseToo {
+					fresh.Snapshots[tip].Parent = index(ids[0])
+					fresh.Snapshots[index(ids[0])].Parent = first
+				}
+				return fresh.Encode(), nil
+			})
+			apply(t, old, key+"=xx")
+			err := old.Rebase(t.Context(), icechunk.Policy{})
+			if got := len(kindsOf(t, err)) > 0; got != (key != "a/c/0") {
+				t.Errorf("base expired: %v, %s: %v", baseToo, key, err)
+			}
+		}
+	}
 }

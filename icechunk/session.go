@@ -38,6 +38,7 @@ import (
 type Session struct {
 	repository *Repository
 	branch     string
+	start      ID          // the base before any rebase
 	inline     int         // bytes of the longest chunk that is stored in its reference
 	rules      []splitRule // for manifests
 	stored     *memory     // of chunks of this session and of those before it; may be nil
@@ -96,7 +97,7 @@ func (r *Repository) Session(ctx context.Context, branch string) (*Session, erro
 	}
 	config := settings(is.Config)
 	return &Session{
-		repository: r, branch: branch, base: base, inline: inlineLimit(config), rules: splitRules(config), aside: memstore.New(), began: begun(is.Repository, id),
+		repository: r, branch: branch, start: id, base: base, inline: inlineLimit(config), rules: splitRules(config), aside: memstore.New(), began: begun(is.Repository, id),
 		nodes: map[string]*staged{}, chunks: map[format.NodeID]map[string]*format.ChunkRef{},
 		early: map[store.Key]*format.ChunkRef{},
 	}, nil

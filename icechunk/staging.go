@@ -30,7 +30,8 @@ type Staging struct {
 	// is set before the first location is opened.
 	Policy Policy
 
-	mu       sync.Mutex // of what follows; it is never held during a request
+	mu       sync.Mutex    // of what follows; it is never held during a request
+	former   map[string]ID // where sessions that were given up began, by repository and branch
 	sessions []*opened
 	ended    []*opened          // committed, and to be closed
 	stored   map[string]*memory // by repository
@@ -274,8 +275,43 @@ func (s *Staging) end(o *opened) {
 // not stored again.
 func (s *Staging) Reset() {
 	s.mu.Lock()
+	given := s.sessions
+	s.sessions, s.ended = nil, append(s.ended, given...)
+	s.mu.Unlock()
+	for _, o := range given {
+		<-o.begun
+	}
+	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sessions, s.ended = nil, append(s.ended, s.sessions...)
+	for _, o := range given {
+		if o.err != nil {
+			continue
+		}
+		if name := o.repository + "@" + o.branch; s.former[name] == (ID{}) {
+			if s.former == nil {
+				s.former = map[string]ID{}
+			}
+			s.former[name] = o.start
+		}
+	}
+}
+
+// Former returns the location of a node of a branch at the snapshot where the first
+// session of that branch began, if [Staging.Reset] has given it up.
+func (s *Staging) Former(location string) (string, bool) {
+	repository, at, node, err := parseLocation(location)
+	if err != nil {
+		return "", false
+	}
+	s.mu.Lock()
+	id, ok := s.former[normal(repository)+"@"+branchOf(at)]
+	s.mu.Unlock()
+	text, query, hasQuery := strings.Cut(repository, "?")
+	text = prefix + strings.ReplaceAll(text, "@", "%40") + "@" + snapshotPrefix + id.String() + "/" + node
+	if hasQuery {
+		text += "?" + query
+	}
+	return text, ok
 }
 
 // Close closes all repositories. What was not committed is lost.

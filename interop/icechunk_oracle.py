@@ -5,6 +5,8 @@
 Usage: icechunk_oracle.py REPOSITORY
 """
 
+import asyncio
+import datetime
 import json
 import os
 import sys
@@ -88,8 +90,6 @@ def operations_log(request):
 
 def collect(request):
     """Collects all garbage, whatever its age."""
-    import datetime
-
     repo.garbage_collect(datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1))
     return True
 
@@ -110,6 +110,35 @@ def change(request):
     return session.commit(request["message"])
 
 
+def expire(request):
+    """Expires commits before a time, and returns their IDs."""
+    return sorted(
+        repo.expire_snapshots(
+            older_than=datetime.datetime.fromisoformat(request["before"]),
+            delete_expired_branches=request["branches"],
+            delete_expired_tags=request["tags"],
+        )
+    )
+
+
+def remove(request):
+    """Collects garbage that was stored before a time."""
+    s = repo.garbage_collect(datetime.datetime.fromisoformat(request["before"]))
+    return [s.snapshots_deleted, s.transaction_logs_deleted, s.manifests_deleted, s.chunks_deleted, s.bytes_deleted]
+
+
+def stats(_):
+    """The bytes of native, inline and virtual chunks."""
+    s = repo.chunk_storage_stats()
+    return [s.native_bytes, s.inlined_bytes, s.virtual_bytes]
+
+
+def references(_):
+    """The branches and tags, each with the IDs of its commits, the last one first."""
+    found = {f"branch:{name}": [s.id for s in repo.ancestry(branch=name)] for name in repo.list_branches()}
+    return found | {f"tag:{name}": [s.id for s in repo.ancestry(tag=name)] for name in repo.list_tags()}
+
+
 def split(request):
     """Configures how manifests are split, from the next commit on."""
     global repo
@@ -120,7 +149,55 @@ def split(request):
     repo.save_config()
 
 
-operations = {f.__name__: f for f in (read, log, diff, between, hashes, operations_log, collect, change, split)}
+sessions = {}
+
+
+def begin(request):
+    """Begins a session with a name."""
+    sessions[request["session"]] = repo.writable_session(request["branch"])
+    return True
+
+
+def stage(request):
+    """Sets and deletes keys in a session. A value of none deletes the key."""
+    store = sessions[request["session"]].store
+
+    async def apply():
+        for key, value in request["changes"]:
+            if value is None:
+                await store.delete(key)
+            else:
+                await store.set(key, zarr.core.buffer.cpu.Buffer.from_bytes(value.encode()))
+
+    asyncio.run(apply())
+    return True
+
+
+def rebase(request):
+    """Rebases a session, and returns the conflicts, which may be none."""
+    solver = icechunk.ConflictDetector()
+    if "chunks" in request:
+        solver = icechunk.BasicConflictSolver(on_chunk_conflict=getattr(icechunk.VersionSelection, request["chunks"]))
+    try:
+        sessions[request["session"]].rebase(solver)
+    except icechunk.RebaseFailedError as e:
+        return [
+            [str(c.conflict_type).title().replace(" ", ""), c.path, sorted(list(i) for i in c.conflicted_chunks or [])]
+            for c in e.conflicts
+        ]
+    return []
+
+
+def commit(request):
+    """Commits a session, or amends the commit that it began with."""
+    session = sessions.pop(request["session"])
+    return session.amend(request["message"]) if request.get("amend") else session.commit(request["message"])
+
+
+operations = {
+    f.__name__: f
+    for f in (begin, between, change, collect, commit, diff, expire, hashes, log, operations_log, read, rebase, references, remove, split, stage, stats)
+}
 
 print(json.dumps({"ok": icechunk.__version__}), flush=True)
 for line in sys.stdin:

@@ -128,6 +128,7 @@ func (p *Places) Object(location string) (store.Store, store.Key, error) {
 }
 
 func (p *Places) find(location string) (target, error) {
+	// Without a folder of their own, references have nothing to be relative to.
 	if !strings.Contains(location, "://") {
 		return target{}, fmt.Errorf("%w: a location that is not a URL", ErrNotAllowed)
 	}

@@ -236,6 +236,7 @@ func sizeOf(a *Array, most int64) (int64, bool) {
 func inserted(a *Array, at int, name string) (*Array, error) {
 	var shape, chunk []int64
 	var cuts []grid.Cut
+	// A grid that can be regular is written as one: few programs read others.
 	regular := true
 	for i := range a.Grid.Rank() {
 		axis := a.Grid.Axis(i)
@@ -304,6 +305,7 @@ func cutOf(a grid.Axis) grid.Cut {
 // oneEdge returns the edge that all chunks of an axis have, if a regular grid with it has
 // the same chunks.
 func oneEdge(a grid.Axis) (edge int64, ok bool) {
+	// Chunks with padding between them hold fewer elements than a regular grid says.
 	if a.IsEncoded() {
 		return 0, false
 	}
@@ -367,6 +369,7 @@ func (p *point) check(rank int) error {
 		return err
 	}
 	doc, ok := node.(*metadata.Array)
+	// The point may come from a manifest of a stranger.
 	if !ok || p.Axis < 0 || p.Axis > rank || !slices.Equal(doc.Shape, []int64{1}) || !slices.Equal(namesOf(doc), []string{p.Name}) {
 		return scan.Corruptf("no coordinate %q of an axis %d", p.Name, p.Axis)
 	}

@@ -220,6 +220,7 @@ func appendSources(dst []byte, list []Source) []byte {
 	last := ""
 	for _, s := range list {
 		shared := 0
+		// Daily files lie in one folder, and their names differ in a few letters.
 		for shared < min(len(last), len(s.Location)) && last[shared] == s.Location[shared] {
 			shared++
 		}
@@ -342,6 +343,7 @@ func sourcesOfBlock(list []Source) int {
 	n, size := 0, 0
 	for n < min(len(list), mostSources) {
 		size += len(list[n].Location) + len(list[n].Version) + numbers
+		// The first source always fits, because its location and version are bounded.
 		if size > mostSourceText && n > 0 {
 			break
 		}

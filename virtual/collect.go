@@ -126,6 +126,7 @@ func (c *Collector) each(ctx context.Context, j *Joined, known locations, files 
 		if !isReferences(p.path) { // else what is there decides
 			c.files.give(p)
 		}
+		// A file that is named twice is added once.
 		if location := c.files.locationOf(p); !known.contains(location) {
 			if err := (&Source{Location: location}).checkLength(); err != nil { // scanning may take long
 				return err

@@ -68,6 +68,7 @@ func (c *coordinate) convertible(o *coordinate) error {
 	case !o.units.CanBe(c.units):
 		return fmt.Errorf("the calendar %s, and that of the files before is %s", o.units.Calendar(), c.units.Calendar())
 	case c.packed || o.packed:
+		// The scale of one file would apply to the numbers of another.
 		return fmt.Errorf("%s after %s, and the numbers have a scale_factor, an add_offset or _Unsigned", o, c)
 	}
 	return nil
@@ -84,6 +85,7 @@ func (c *coordinate) convert(o *coordinate, dst, src []byte) error {
 		setFloat(dst, floatOf(src))
 		return nil
 	case gap:
+		// Its bits may be an ordinary number in the other type.
 		return errors.New("it stands for no value")
 	}
 	var err error
@@ -172,6 +174,7 @@ func (c *coordinate) retime(o *coordinate, dst, src []byte) error {
 	if o.typ.Kind() == dtype.KindFloat {
 		again := make([]byte, len(src))
 		setFloat(again, o.units.CountFloat(back))
+		// Two conversions of units may each round the last digit.
 		same = math.Abs(floatOf(again)-f) <= 4*spacing(f, len(src))
 	} else if n, err := o.units.Count(back); err == nil {
 		same = n == v
@@ -202,6 +205,7 @@ func (c *coordinate) disordered(more []byte) bool {
 		}
 		return float64(integerOf(b[:size], c.typ.Kind() == dtype.KindUint))
 	}
+	// Large integers are rounded. That is enough for a note about the order.
 	last, next := number(c.values[len(c.values)-size:]), number(more)
 	if len(c.values) < 2*size { // files of one time each: times rise
 		return next == last || c.isTime && next < last

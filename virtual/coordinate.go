@@ -50,6 +50,7 @@ func keepsValues(a *Array, dimension string, m *Manifest) bool {
 	if len(names) == 0 || names[0] != dimension {
 		return false
 	}
+	// Bounds are converted together with their coordinate, or the two would disagree.
 	if of := boundsOf(a, m); of != nil && len(names) > 1 {
 		return keepsValues(of, dimension, m)
 	}
@@ -74,6 +75,7 @@ func isFloat(t dtype.Type) bool {
 func boundsOf(a *Array, m *Manifest) (of *Array) {
 	best := -1
 	for _, c := range m.Arrays {
+		// Groups may repeat names, so the coordinate of the nearest group counts.
 		if near := nearness(c, a); near > best && isAlong(c, a) && slices.Contains(boundsIn(c), baseName(a.Path)) {
 			of, best = c, near
 		}
@@ -102,6 +104,7 @@ func isAlong(c, a *Array) bool {
 
 // boundsIn returns the names of the arrays that a coordinate names as its bounds.
 func boundsIn(c *Array) (names []string) {
+	// A climatology has its bounds under another attribute (section 7.4).
 	for _, attribute := range []string{"bounds", "climatology"} {
 		if text := textAttribute(c, attribute); text != "" {
 			names = append(names, baseName(text))
@@ -176,6 +179,7 @@ func (c *coordinate) finish(a *Array) error {
 		width *= int(n)
 	}
 	shape[0] = int64(len(c.values) / max(1, width))
+	// Readers take a coordinate as a whole, so few large chunks save requests.
 	chunk := append([]int64{max(1, min(shape[0], coordinateChunk/int64(max(1, width))))}, shape[1:]...)
 	for i := range chunk {
 		chunk[i] = max(1, chunk[i])
@@ -221,6 +225,7 @@ func timesOf(a, of *Array) times {
 	}
 	said := func(name string) string { return cmp.Or(textAttribute(a, name), textAttribute(of, name)) }
 	t := times{text: said("units")}
+	// Packed numbers do not count the units before they are unpacked.
 	for _, name := range []string{"scale_factor", "add_offset", "_Unsigned"} {
 		for _, x := range []*Array{a, of} {
 			_, ok, err := metadata.Attribute(x.Document.Attributes, name)

@@ -128,6 +128,7 @@ func (w *copier) chunk(ctx context.Context, src, dst *zarr.Array, scratch store.
 	indexOf(place, dst.Grid().Chunks(), axis, index)
 	padded, _ := src.Grid().Chunk(index) // the grids are made for the place
 	whole, _ := dst.Grid().Chunk(index)
+	// The limit is that of all readers: they refuse larger chunks.
 	size, ok := checked.Product(append([]int64{widthOf(dst.Type())}, padded.Encoded...)...)
 	if !ok || size > coding.DefaultChunk {
 		return reference{}, fmt.Errorf("%w: a chunk of shape %v", ErrLimit, padded.Encoded)

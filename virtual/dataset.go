@@ -85,6 +85,7 @@ func fromScanned(s *scan.Array, size int64) (*Array, error) {
 	s = inSlabs(s)
 	cuts := make([]grid.Cut, len(s.Shape))
 	for i, n := range s.Chunk {
+		// Such as the last strip of a TIFF image, which has only the rows that are left.
 		if cuts[i] = grid.Every(n); s.Short && s.Shape[i]%n != 0 {
 			cuts[i] = shortEdges(s.Shape[i], n)
 		}
@@ -112,6 +113,7 @@ func fromScanned(s *scan.Array, size int64) (*Array, error) {
 		case c.Number < 0 || c.Number >= int64(a.refs.len()):
 			return nil, scan.Corruptf("chunk %d of %d", c.Number, a.refs.len())
 		case c.Data != nil:
+			// Such as a chunk of text, which the file has only as references into a heap.
 			a.setInline(c.Number, c.Data)
 		case c.Offset < 0 || c.Length < 0 || size > 0 && c.Offset > size-c.Length:
 			return nil, scan.Corruptf("chunk %d has %s at %d, in a file of %d", c.Number, quantity.Count(c.Length, "bytes"), c.Offset, size)

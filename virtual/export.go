@@ -97,6 +97,7 @@ func (x *export) references(ctx context.Context, a *Array, failed *error) iter.S
 		all, _ := a.Grid.NumChunks()
 		for k := range all {
 			f, err := x.at(ctx, a, k)
+			// A key that is missing is a chunk of the fill value, also to fsspec.
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
@@ -372,6 +373,7 @@ func (m *Manifest) CreateParquet(ctx context.Context, s store.Store, path store.
 		}
 	}
 	if err == nil {
+		// The document comes last: a crash before leaves no folder of references.
 		f := kerchunk.Folder{RecordSize: size, Documents: x.documents}
 		err = w.put(ctx, kerchunk.FolderDocument, f.Append(nil))
 	}
@@ -474,6 +476,7 @@ func (w *recordWriter) put(ctx context.Context, name string, value []byte) error
 
 // remove removes what was written, after an error.
 func (w *recordWriter) remove(ctx context.Context) error {
+	// An interrupt is a usual reason of the error, and must not keep the files.
 	ctx = context.WithoutCancel(ctx)
 	var errs []error
 	for _, key := range w.written {

@@ -49,6 +49,7 @@ func Locate(ctx context.Context, s store.Store, key store.Key) (Extent, error) {
 		return Extent{}, v.explain(f.source, fmt.Errorf("%w: a reference in a repository has no query, which may be a signature that expires", zarr.ErrUnsupported))
 	}
 	e := Extent{Location: at.encoded(), Offset: int64(f.ref.offset), Length: int64(f.ref.length)}
+	// A stored version has the scheme of its store before it.
 	if _, version, ok := strings.Cut(f.source.Version, ":"); ok {
 		e.Version = store.MakeVersion(version)
 	}
@@ -64,5 +65,6 @@ func (p place) encoded() string {
 	case "file", "http", "https":
 		return (&url.URL{Scheme: p.scheme, Host: p.host, Path: p.path}).String()
 	}
+	// Keys of object stores may have any of these, and they would end a URL's path.
 	return p.scheme + "://" + p.host + strings.NewReplacer("%", "%25", "?", "%3F", "#", "%23").Replace(p.path)
 }

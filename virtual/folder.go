@@ -194,6 +194,7 @@ func (f *folder) sources(ctx context.Context, p piece) ([]Source, error) {
 
 // decoded returns what parse makes of a block.
 func decoded[T any](ctx context.Context, f *folder, p use, last *atomic.Pointer[block[T]], parse func([]byte, int) (T, error)) (none T, err error) {
+	// Without a lock: chunks that are read in order ask for the same block.
 	if last := last.Load(); last != nil && last.piece == p.piece {
 		return last.content, nil
 	}
@@ -220,6 +221,7 @@ func (f *folder) own(location string) (key string, ok bool) {
 	if strings.Contains(location, "://") || strings.HasPrefix(location, "/") {
 		return "", false
 	}
+	// A location may lead out of the folder and back, as ../name.vz/data/... does.
 	name := f.path.Name()
 	return strings.CutPrefix(path.Clean(name+"/"+location), name+"/")
 }

@@ -78,6 +78,7 @@ func (j *Joined) plan(ctx context.Context, p *Part) ([]func(base uint32), error)
 	if err := j.sameGroups(p); err != nil {
 		return nil, err
 	}
+	// A misspelled dimension would make every array one that files repeat.
 	if j.parts == 0 && !j.grows(p.Manifest) {
 		return nil, fmt.Errorf("%w: %s: no array has the dimension %q; there are %q", ErrMismatch, p.Name, j.join.Concat+j.join.Stack, dimensions(p.Manifest))
 	}
@@ -195,6 +196,7 @@ func (f *fit) same(ctx context.Context) (func(base uint32), error) {
 	if err != nil {
 		return nil, f.failed(err)
 	}
+	// Files that count from different days have the same times in other numbers.
 	values, err := old.coord.converted(c)
 	if err != nil {
 		return nil, f.mismatch("%v", err)
@@ -326,6 +328,7 @@ func (n *joined) finish() error {
 	case n.along < 0:
 		return nil
 	}
+	// Edges are joined once, at the end: to do so for each file takes quadratic time.
 	axis, err := n.axes[0].Concat(n.axes[1:]...)
 	if err != nil {
 		return err
@@ -357,6 +360,7 @@ func stacked(a *Array, name string) (*Array, error) {
 // checkRenewed returns an error if a hierarchy that takes the place of a manifest has
 // arrays that differ otherwise than in their length along the dimension of files.
 func (j *Joined) checkRenewed() error {
+	// Only a renewed manifest has readers who know its arrays already.
 	if j.m.former == nil {
 		return nil
 	}

@@ -88,6 +88,7 @@ func (k keyList) list(_ context.Context, l *listing) {
 	for key, r := range k.refs.Below(prefix) {
 		f := foundAt(r)
 		info := store.Info{Size: -1}
+		// The size of a whole file would take a request for each.
 		if f.ref.length != whole {
 			info = f.info()
 		}
@@ -242,6 +243,7 @@ func (r *recordFolder) find(ctx context.Context, key store.Key) (found, error) {
 
 // at returns the chunk of an array with a number in C order.
 func (r *recordFolder) at(ctx context.Context, a *recordArray, number int64) (found, error) {
+	// Row r of file k is chunk k * record_size + r, in C order.
 	k := number / int64(r.folder.RecordSize)
 	records, err := r.records(ctx, a, k)
 	if err != nil {
@@ -268,6 +270,7 @@ func (r *recordFolder) at(ctx context.Context, a *recordArray, number int64) (fo
 func (r *recordFolder) records(ctx context.Context, a *recordArray, k int64) (*kerchunk.Records, error) {
 	return r.kept.get(ctx, recordFile{a.path, k}, func() (*kerchunk.Records, int64, error) {
 		records, _, err := r.read(ctx, a, k)
+		// That there is no file is kept as well: sparse arrays lack most of them.
 		if records == nil {
 			return nil, 0, err
 		}

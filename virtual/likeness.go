@@ -70,6 +70,7 @@ func (f *fit) alike(along int) (leave func(), err error) {
 		if was.Extent() != is.Extent() {
 			return nil, f.mismatch("axis %s has %s, and in %s it has %d", axisText(a, i), quantity.Count(is.Extent(), "elements"), old.last, was.Extent())
 		}
+		// Values are cut into chunks anew. Bytes of files stay in theirs.
 		if !kept && !sameEdges(was, is) {
 			return nil, f.mismatch("axis %s has chunks of %s, and in %s of %s", axisText(a, i), is, old.last, was)
 		}
@@ -101,6 +102,7 @@ func (f *fit) meaning() (leave func(), err error) {
 			is[name] = v
 		}
 	}
+	// Tiles of a mosaic have tie points of their own, which differ as they should.
 	if old.along >= 0 && continues(was, is, f.how.Concat, old.extent()) {
 		is[tiepoint] = was[tiepoint]
 	}
@@ -323,6 +325,7 @@ const (
 func continues(s, o cf.Statements, axis string, n int64) bool {
 	was, is := numbersIn(s[tiepoint]), numbersIn(o[tiepoint])
 	scale := numbersIn(s[pixelScale])
+	// One tie point and a scale place an image without rotation.
 	if len(was) != 6 || len(is) != 6 || len(scale) != 3 || !slices.Equal(scale, numbersIn(o[pixelScale])) {
 		return false
 	}

@@ -294,6 +294,7 @@ func (n *nodes) listFolder(ctx context.Context, l *listing, a keyed, index []int
 		if err != nil {
 			return l.yield(store.Entry{}, err)
 		}
+		// A key inside makes the listing yield the folder.
 		return l.add(prefix+"/0", store.Info{})
 	}
 	at, depth := slices.Clone(index), len(index)

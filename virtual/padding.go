@@ -105,6 +105,8 @@ func (n *joined) trims() bool { return n.along == 0 && plain(n.Document) }
 func (n *joined) trim(last grid.Cell) {
 	for i := n.refs.len() - int(n.plane()); i < n.refs.len(); i++ {
 		if r := n.refs.at(i); r.source != 0 {
+			// Rows of the first axis follow each other, so bytes are in proportion to
+			// elements.
 			r.length = r.length / uint64(last.Encoded) * uint64(last.Logical)
 			n.refs.set(i, r)
 		}

@@ -129,6 +129,7 @@ func (s *scanned) close() error { return nil }
 
 // Get implements [store.Store].
 func (s *scanned) Get(_ context.Context, _ store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	// A File is for one goroutine, and an array is read by several.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	off, n, err := q.Resolve(s.file.Size())

@@ -213,6 +213,7 @@ func (p *publication) collectData() {
 
 // collect puts the chunks of some arrays into a value.
 func (p *publication) collect(to *value, of func(a *Array) bool) {
+	// References count sources from 1, after those that the manifest has.
 	own := uint32(p.manifest.count()) + uint32(len(p.added)) + 1
 	for _, a := range p.manifest.Arrays {
 		if len(a.inline) == 0 || !of(a) {

@@ -68,6 +68,7 @@ func (j *Joined) resume(ctx context.Context, self *Part, n *joined) error {
 	case n.cutsAll(j.join): // all chunks with padding are copied
 	case n.Axis != n.along: // their order has to change
 	case isPadded(axis): // that of the last chunks may be cut off
+		// Blocks before the last chunks stay as they are stored.
 		stays = firstNumber(n.blocks) - n.plane()
 	default:
 		return nil

@@ -112,6 +112,7 @@ func parseRecord(text []byte, source Source) (*Manifest, *scanRecord, error) {
 			return nil, nil, err
 		}
 		doc, ok := node.(*metadata.Group)
+		// Kept scans lie in a folder that others may write to.
 		if _, err := store.ParsePath(g.Path); err != nil || !ok {
 			return nil, nil, scan.Corruptf("no group at %q", g.Path)
 		}

@@ -132,6 +132,7 @@ func (p place) join(location string) (place, error) {
 	if strings.Contains(location, "://") {
 		return placeOf(location)
 	}
+	// A backslash separates folders on Windows only, and a zero byte ends names in C.
 	if strings.ContainsAny(location, "\\\x00") {
 		return place{}, fmt.Errorf("%w: a path with characters that programs read in different ways", ErrNotAllowed)
 	}
@@ -149,6 +150,7 @@ func (p place) within(f place) (rel string, ok bool) {
 	if p.scheme != f.scheme || p.host != f.host {
 		return "", false
 	}
+	// The root ends in a slash already.
 	if f.path == "/" {
 		return p.path[1:], true
 	}
@@ -201,6 +203,7 @@ func placeOf(location string) (place, error) {
 	}
 	scheme, rest, _ := strings.Cut(location, "://")
 	scheme = strings.ToLower(scheme)
+	// Programs use both names for Google Cloud Storage.
 	if scheme == "gcs" {
 		scheme = "gs"
 	}
@@ -228,6 +231,7 @@ func placeOfURL(location string) (place, error) {
 		return place{}, fmt.Errorf("%w: a URL with characters that programs read in different ways", ErrNotAllowed)
 	}
 	p := place{scheme: strings.ToLower(u.Scheme), host: strings.ToLower(u.Hostname()), query: u.RawQuery}
+	// A name with a dot at its end is the same host.
 	p.host = strings.TrimSuffix(p.host, ".")
 	if strings.Contains(p.host, ":") { // an address of IPv6
 		p.host = "[" + p.host + "]"

@@ -113,6 +113,7 @@ func (s *view) read(ctx context.Context, v found, off, n int64, dst []byte) ([]b
 // times returns the scheme of a target, by which its times are compared: an archive on
 // this machine has rounded ones.
 func (t target) times() string {
+	// Zip archives round times to two seconds.
 	if _, isFolder := store.Driver(t.store).(store.Directories); !isFolder && t.scheme == "file" {
 		return ""
 	}
@@ -179,6 +180,7 @@ func (s *view) found(ctx context.Context, key store.Key) (found, error) {
 	if err != nil || v.bytes != nil || v.ref.length != whole {
 		return v, err
 	}
+	// The size is needed now, for ranges and for the length of the value.
 	from, err := s.sources.of(v.source.Location)
 	if err != nil {
 		return v, s.explain(v.source, err)

@@ -161,6 +161,7 @@ func (w *walk) add(path string, n *zarr.Array) error {
 		if w.location != "" { // it may begin with a slash
 			location = w.location + "/" + location
 		}
+		// Each chunk is a value of its own, and so a source of its own.
 		m.Sources = append(m.Sources, describe(location, info, w.scheme))
 		a.refs.set(int(a.number(index)), reference{uint32(len(m.Sources)), 0, uint64(info.Size)})
 	}
@@ -368,6 +369,7 @@ func (w *walk) checkLocation(path string) error {
 	if err != nil {
 		return scan.Unsupportedf("the path %q has characters that locations of chunks cannot have: copy it under another name (varve copy)", path)
 	}
+	// A key of an object store may have characters that begin a query in a URL.
 	if again, err := placeOf(at.String()); err != nil || again.path != at.path {
 		return scan.Unsupportedf("in a location of its chunks, %q would be read as something else: copy it under another name (varve copy)", path)
 	}

@@ -42,7 +42,10 @@ func newIcechunkCommand() *cobra.Command {
   tag     list the tags, or make or delete one; a name is never used again
 
 Nodes are at icechunk+REPOSITORY@REF/PATH, where REF is a branch, tag:NAME, a snapshot or a time. Commands that
-change one make a commit, with -m as its message.`,
+change one make a commit, with -m as its message.
+
+If others have committed meanwhile, append, compact and others begin again after them. A command by positions
+that mean other elements now is refused.`,
 		Example: `  varve icechunk init file:///data/era5
   varve icechunk log icechunk+s3://bucket/era5@main
   varve icechunk tag s3://bucket/era5 v1 --at main`,

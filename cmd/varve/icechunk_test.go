@@ -283,7 +283,7 @@ func TestIcechunkFailedCommit(t *testing.T) {
 	_, main := repositoryWithArray(t)
 	in := &busyInput{Reader: strings.NewReader("[4]"), before: func() { do(t, "", "attrs", main+"/a", "set", "n", "1") }}
 	var out, errs bytes.Buffer
-	status := run(t.Context(), []string{"append", main + "/a", "--format", "json", "--json"}, console.Streams{In: in, Out: &out, Err: &errs})
+	status := run(t.Context(), []string{"insert", main + "/a", "--axis", "0", "--at", "3", "--format", "json", "--json"}, console.Streams{In: in, Out: &out, Err: &errs})
 	if status == 0 || out.Len() > 0 || !json.Valid(errs.Bytes()) || !strings.Contains(errs.String(), "conflict") {
 		t.Errorf("status %d, %s and %s", status, &out, &errs)
 	}

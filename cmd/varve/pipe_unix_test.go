@@ -7,6 +7,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,5 +55,36 @@ func TestAppendOfNoFile(t *testing.T) {
 		if _, errs, status := execute(t, "", "append", "g.zarr", source); status != 1 || !strings.Contains(errs, want) {
 			t.Errorf("%s: status %d, %s", source, status, errs)
 		}
+	}
+}
+
+// TestIcechunkPipe appends a named pipe to an array that others change meanwhile. The
+// command cannot run again.
+func TestIcechunkPipe(t *testing.T) {
+	_, main := repositoryWithArray(t)
+	pipe := filepath.Join(t.TempDir(), "pipe.json")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		w, err := os.OpenFile(pipe, os.O_WRONLY, 0) // waits for the command
+		if err == nil {
+			do(t, "", "attrs", main+"/a", "set", "n", "3")
+			_, err = w.WriteString("[4]")
+			err = errors.Join(err, w.Close())
+		}
+		done <- err
+	}()
+	// A second run would wait for another writer for ever.
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	var out, errs bytes.Buffer
+	status := run(ctx, []string{"append", main + "/a", pipe}, console.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+	if status == 0 || !strings.Contains(errs.String(), "can be read only once") {
+		t.Errorf("status %d, %s", status, &errs)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }

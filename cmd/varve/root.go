@@ -139,7 +139,7 @@ func mark(c *cobra.Command) {
 			return failed(cmd, err)
 		}
 		p := progress.Begin(cmd)
-		err = session.Finish(cmd, work(cmd, args))
+		err = session.Attempt(cmd, func() error { return work(cmd, args) })
 		p.End()
 		if err != nil {
 			return failed(cmd, err)

@@ -46,6 +46,18 @@ type Group struct {
 	InFlight int  // documents that are read at the same time
 }
 
+// MissingError means that no array of a group has a dimension.
+type MissingError struct {
+	Name  string
+	Known []string // the dimensions of all arrays; some may be "" or the same
+}
+
+// Error implements error.
+func (e *MissingError) Error() string { return fmt.Sprintf("no array has the dimension %q", e.Name) }
+
+// Is is for [errors.Is].
+func (e *MissingError) Is(target error) bool { return target == fs.ErrNotExist }
+
 // load reads the document of the group. ok is false if there is none, because the store
 // was opened below the group.
 func (g Group) load(ctx context.Context) (_ Group, ok bool, err error) {

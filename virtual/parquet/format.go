@@ -80,6 +80,7 @@ func readFooter(file []byte) (*footer, error) {
 	if _, err := unmarshal(file[end-int(n):end], &f.FileMetaData); err != nil {
 		return nil, err
 	}
+	// An encrypted footer has the magic PARE. With a plain one, columns may be encrypted.
 	if f.EncryptionAlgorithm.Value != nil {
 		return nil, scan.Unsupportedf("an encrypted file")
 	}
@@ -88,6 +89,7 @@ func readFooter(file []byte) (*footer, error) {
 
 // field returns a column of the table, or nil. The table must be flat.
 func (f *footer) field(name string) (*format.SchemaElement, error) {
+	// The first element is the root. A table is flat if all others are its children.
 	if len(f.Schema) == 0 || int64(f.Schema[0].NumChildren.V) != int64(len(f.Schema)-1) {
 		return nil, scan.Unsupportedf("a table that is not flat")
 	}
@@ -176,6 +178,8 @@ func (w *walker) structure(depth int) error {
 		if err != nil || head == 0 {
 			return err
 		}
+		// The upper bits are the difference to the number of the field before, if it is
+		// small.
 		if head>>4 == 0 { // the number of the field follows
 			if _, err := w.varint(); err != nil {
 				return err
@@ -194,6 +198,7 @@ func (w *walker) structure(depth int) error {
 func (w *walker) value(t thrift.Type, depth int) error {
 	switch t {
 	case thrift.TRUE, thrift.FALSE, thrift.I8:
+		// A boolean in a list takes a byte, unlike one in a structure.
 		return w.skip(1)
 	case thrift.I16, thrift.I32, thrift.I64:
 		_, err := w.varint()
@@ -213,6 +218,7 @@ func (w *walker) value(t thrift.Type, depth int) error {
 	case thrift.STRUCT:
 		return w.structure(depth + 1)
 	}
+	// Maps are the only other type, and the metadata of Parquet have none.
 	return scan.Unsupportedf("a structure with a value of type %d", t)
 }
 
@@ -223,6 +229,7 @@ func (w *walker) list(depth int) error {
 		return err
 	}
 	n := uint64(head >> 4)
+	// The length of longer lists follows as a varint.
 	if n == 15 {
 		if n, err = w.varint(); err != nil {
 			return err

@@ -58,6 +58,7 @@ func (c *column) dataPage(h *format.PageHeader, body []byte) (page, error) {
 	if err != nil {
 		return p, err
 	}
+	// Flat columns have no repetition levels, and required ones no levels at all.
 	if c.optional {
 		if d.DefinitionLevelEncoding != format.RLE {
 			return p, scan.Unsupportedf("levels in the encoding %v", d.DefinitionLevelEncoding)
@@ -83,8 +84,10 @@ func (c *column) dataPage2(h *format.PageHeader, body []byte) (page, error) {
 	if c.optional {
 		p.levels, _ = newHybrid(body[before:before+levels], 1)
 	}
+	// The size in the header includes the levels.
 	h.UncompressedPageSize -= int32(before + levels)
 	data := body[before+levels:]
+	// Pages are compressed unless they say that they are not.
 	if !d.IsCompressed.Valid || d.IsCompressed.V {
 		var err error
 		if data, err = c.inflate(data, h); err != nil {
@@ -104,6 +107,7 @@ func (c *column) setValues(p *page, e format.Encoding, data []byte) error {
 		if len(data) == 0 { // nothing but nulls
 			data = []byte{0}
 		}
+		// The width of the indices in bits comes first.
 		var err error
 		p.values.indices, err = newHybrid(data[1:], int(data[0]))
 		return err
@@ -225,6 +229,7 @@ func (h *hybrid) next() (uint32, error) {
 	if !h.packed {
 		return h.value, nil
 	}
+	// Numbers are packed from the least significant bit of each byte on.
 	for h.have < h.width {
 		if len(h.data) == 0 {
 			return 0, errShort("packed numbers")
@@ -241,6 +246,7 @@ func (h *hybrid) next() (uint32, error) {
 
 // begin reads the head of a run.
 func (h *hybrid) begin() error {
+	// The lowest bit of the head tells groups of packed numbers from a repeated one.
 	head, n := binary.Uvarint(h.data)
 	if n <= 0 {
 		return errShort("runs")
@@ -368,6 +374,7 @@ func (f *footer) column(e *format.SchemaElement, g *format.RowGroup, reserve fun
 			return nil, scan.Unsupportedf("it is in another file, or encrypted")
 		}
 		begin := m.DataPageOffset
+		// The dictionary comes before the data pages, to which DataPageOffset leads.
 		if m.DictionaryPageOffset > 0 {
 			begin = min(begin, m.DictionaryPageOffset)
 		}

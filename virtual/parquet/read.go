@@ -30,6 +30,7 @@ func decode(file []byte, most int, l kerchunk.Limits) (*kerchunk.Records, error)
 	if err != nil {
 		return nil, err
 	}
+	// fsspec pads each file to record_size rows. Fewer are fine, more have no place.
 	if f.NumRows < 0 || f.NumRows > int64(min(most, kerchunk.MostRecords)) {
 		return nil, scan.Corruptf("%d rows, where the references have at most %d in each file", f.NumRows, most)
 	}
@@ -40,6 +41,7 @@ func decode(file []byte, most int, l kerchunk.Limits) (*kerchunk.Records, error)
 	if err := t.checkRows(); err != nil {
 		return nil, err
 	}
+	// 16 bytes for the offset and the size, until the path of a row is known.
 	if err := t.reserve((kerchunk.RecordBytes + 16) * int64(t.rows)); err != nil {
 		return nil, err
 	}
@@ -83,6 +85,7 @@ func (t *table) read() error {
 		{"path", t.setPath},
 		{"raw", t.setRaw},
 	} {
+		// A column that is missing has only nulls.
 		e, err := t.field(c.name)
 		if err == nil && e != nil {
 			err = t.readColumn(e, c.set)
@@ -136,6 +139,8 @@ func (t *table) setPath(c *column) func(row int, v *values) error {
 			if err := t.reserve(int64(len(text)) + 48); err != nil {
 				return err
 			}
+			// Rows that follow each other mostly have the same file. Older ones are not
+			// needed.
 			if len(t.urls) == mostURLs {
 				clear(t.urls)
 			}
@@ -149,6 +154,7 @@ func (t *table) setPath(c *column) func(row int, v *values) error {
 		case x.Length < 0:
 			return scan.Corruptf("%d bytes at %d", x.Length, x.Offset)
 		case x.Offset == 0 && x.Length == 0:
+			// fsspec writes zeros for a reference without a range.
 			x.Length = kerchunk.Whole
 		}
 		return t.records.Set(row, x)

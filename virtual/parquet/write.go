@@ -105,6 +105,7 @@ func (f *fileWriter) addPaths(t *columns) error {
 	if err != nil {
 		return err
 	}
+	// A page of indices begins with their width in bits.
 	return f.add(textElement("path", true), texts, len(urls), t.hasPath, format.RLEDictionary, append([]byte{byte(width)}, indices...))
 }
 
@@ -148,6 +149,7 @@ func (f *fileWriter) add(e format.SchemaElement, dictionary []byte, count int, d
 	if err != nil {
 		return err
 	}
+	// Offsets count from the start of the file, and not of the buffer.
 	m.DataPageOffset = int64(len(f.out) - f.start)
 	m.Statistics.NullCount = nulls
 	h := format.PageHeader{Type: format.DataPage}
@@ -174,12 +176,14 @@ func appendLevels(dst []byte, defined []uint8) ([]byte, int64, error) {
 	for _, d := range defined {
 		nulls += 1 - int64(d)
 	}
+	// Levels of a page of version 1 follow their length in 4 bytes.
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(levels)))
 	return append(dst, levels...), nulls, err
 }
 
 // addPage adds a page.
 func (f *fileWriter) addPage(m *format.ColumnMetaData, h format.PageHeader, data []byte) error {
+	// Page headers have sizes of 32 bits with a sign.
 	if int64(len(data)) > math.MaxInt32 {
 		return scan.Unsupportedf("column %q has %d bytes; put fewer references into a file", m.PathInSchema[0], len(data))
 	}
@@ -216,6 +220,7 @@ func (f *fileWriter) finish() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A file ends with the metadata, their length in 4 bytes, and the magic.
 	f.out = append(f.out, text...)
 	f.out = binary.LittleEndian.AppendUint32(f.out, uint32(len(text)))
 	return append(f.out, magic...), nil

@@ -175,6 +175,7 @@ func (a Attributes) JSON() ([]byte, error) {
 		if i > 0 {
 			b = append(b, ',')
 		}
+		// Built by hand: encoding/json has no NaN, and sorts the keys of maps.
 		var err error
 		b = appendText(b, x.Name)
 		if b, err = appendValue(append(b, ':'), x.Value); err != nil {
@@ -185,6 +186,7 @@ func (a Attributes) JSON() ([]byte, error) {
 }
 
 func appendText(b []byte, s string) []byte {
+	// Attributes of old files are often Latin-1, which JSON cannot express.
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "\ufffd")
 	}
@@ -273,6 +275,7 @@ func appendFloat(b []byte, v float64, bits int) []byte {
 	}
 	begin := len(b)
 	b = strconv.AppendFloat(b, v, 'g', -1, bits)
+	// A float of 1 would be read as an integer, and change its type in a copy.
 	if !strings.ContainsAny(string(b[begin:]), ".e") {
 		b = append(b, ".0"...)
 	}
@@ -284,6 +287,7 @@ func appendFloat(b []byte, v float64, bits int) []byte {
 func Plain(t dtype.Type, bigEndian bool) metadata.Extension {
 	switch {
 	case !t.Ordered():
+		// Elements of one byte need no byte order.
 		return metadata.Extension{Name: "bytes"}
 	case bigEndian:
 		return metadata.Extension{Name: "bytes", Configuration: []byte(`{"endian":"big"}`)}

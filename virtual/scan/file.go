@@ -54,6 +54,7 @@ func Open(ctx context.Context, s store.Store, key store.Key) (*File, error) {
 		return nil, err
 	}
 	f.keep(0, head)
+	// A scanner that reads on from here counts as sequential at once.
 	f.following = firstBytes / blockBytes
 	return f, nil
 }
@@ -62,6 +63,7 @@ func Open(ctx context.Context, s store.Store, key store.Key) (*File, error) {
 // request.
 func (f *File) begin() ([]byte, error) {
 	head, info, err := f.pinned.Read(f.ctx, store.Request{Range: store.Span(0, firstBytes)}, nil)
+	// A range beyond the end is an error of stores. A limit is not.
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		head, info, err = f.pinned.Read(f.ctx, store.Request{Limit: firstBytes}, nil)
 	}
@@ -98,6 +100,7 @@ func (f *File) ReadAt(p []byte, off int64) (int, error) {
 		k := copy(p[n:], block[off%blockBytes:])
 		n, off = n+k, off+int64(k)
 	}
+	// io.ReaderAt wants an error with fewer bytes than were asked for.
 	if n < len(p) {
 		return n, io.EOF
 	}
@@ -107,6 +110,7 @@ func (f *File) ReadAt(p []byte, off int64) (int, error) {
 // Bytes returns n bytes from an offset on. If the file does not have them, the error is
 // [ErrCorrupt]. It allocates only what the file really has.
 func (f *File) Bytes(off, n int64) ([]byte, error) {
+	// Written as a difference, because the sum of hostile numbers may overflow.
 	if off < 0 || n < 0 || off > f.Size() || n > f.Size()-off {
 		return nil, Corruptf("%s at %d, in a file of %d", quantity.Count(n, "bytes"), off, f.Size())
 	}
@@ -153,6 +157,7 @@ func (f *File) keep(number int64, b []byte) {
 		f.blocks[number] = b[:n:n]
 		number, b = number+1, b[n:]
 	}
+	// At most 64 MiB. The oldest blocks go first: scanners move forward through a file.
 	for len(f.order) > mostBlocks {
 		delete(f.blocks, f.order[0])
 		f.order = f.order[1:]

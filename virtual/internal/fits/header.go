@@ -42,6 +42,7 @@ type header struct {
 func readHeader(f *scan.File, at, room int64) (*header, error) {
 	h := &header{values: map[string]any{}, comments: map[string][]string{}}
 	for h.end = at; ; {
+		// Only END ends a header. A damaged one could be the whole file.
 		if h.end-at+blockBytes > room {
 			return nil, scan.Unsupportedf("headers of more than %s", quantity.Count(maxHeader, "bytes"))
 		}
@@ -70,7 +71,7 @@ func (h *header) add(card string) {
 	case keyword == "COMMENT", keyword == "HISTORY":
 		h.comments[keyword] = append(h.comments[keyword], strings.TrimRight(card[8:], " "))
 	case keyword == "HIERARCH":
-		// A convention for longer keywords.
+		// The convention of ESO for long keywords, as in HIERARCH ESO TEL ALT = 60.
 		if name, value, ok := strings.Cut(card[8:], "="); ok {
 			h.set(strings.Trim(name, " "), value)
 		}
@@ -97,6 +98,7 @@ func (h *header) goOn(text string) {
 		return
 	}
 	s, _ := parseText(text)
+	// The ampersand at the end of each part is no part of the value.
 	h.open = append(h.open[:len(h.open)-1], s...)
 	if !strings.HasSuffix(s, "&") {
 		h.closeText()
@@ -112,6 +114,7 @@ func (h *header) closeText() {
 }
 
 func (h *header) put(keyword string, value any) {
+	// Astropy takes the first one of a repeated keyword, too.
 	if _, known := h.values[keyword]; known || value == nil || keyword == "" {
 		return
 	}
@@ -148,6 +151,7 @@ func (h *header) number(keyword string, without int64) (int64, error) {
 		return without, nil
 	}
 	n, ok := v.(int64)
+	// BITPIX is negative for floats (section 4.4.1.1). All others count something.
 	if !ok || n < 0 && keyword != "BITPIX" {
 		return 0, scan.Corruptf("%s is %v", keyword, v)
 	}
@@ -183,7 +187,8 @@ func parseValue(text string) any {
 		s, _ := parseText(text)
 		return s
 	}
-	text, _, _ = strings.Cut(text, "/") // a comment
+	// A slash begins a comment, except in a string.
+	text, _, _ = strings.Cut(text, "/")
 	switch text = strings.TrimRight(text, " "); text {
 	case "":
 		return nil
@@ -226,6 +231,7 @@ func parseNumber(text string) (any, bool) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n, true
 	}
+	// Fortran writes D for the exponent of a double.
 	x, err := strconv.ParseFloat(strings.ReplaceAll(text, "D", "E"), 64)
 	return x, err == nil
 }
@@ -316,6 +322,7 @@ func (u *unit) readAxes() error {
 
 // isGroups reports whether the data are random groups (section 6).
 func (u *unit) isGroups() bool {
+	// NAXIS1 = 0 marks groups, and is no length.
 	return u.number == 0 && len(u.axes) > 0 && u.axes[0] == 0 && u.values["GROUPS"] == true
 }
 
@@ -339,6 +346,7 @@ func (u *unit) check() error {
 	kind := u.header.text("XTENSION")
 	switch {
 	case kind == "BINTABLE" && u.values["ZIMAGE"] == true:
+		// Tiles are compressed each in a row of a table (section 10.1).
 		return scan.Unsupportedf("an image compressed in tiles (ZCMPTYPE %q)", u.header.text("ZCMPTYPE"))
 	case kind == "BINTABLE", kind == "TABLE":
 		return scan.Unsupportedf("a table (%s)", kind)
@@ -362,6 +370,7 @@ func (u *unit) array(path string, fileSize int64) *scan.Array {
 	}
 	a.Type, a.Codecs = u.typ, []metadata.Extension{scan.Plain(u.typ, true)}
 	a.Shape = slices.Clone(u.axes)
+	// NAXIS1 varies fastest, as in Fortran. The last axis of Zarr does.
 	slices.Reverse(a.Shape)
 	for _, n := range a.Shape {
 		a.Chunk = append(a.Chunk, max(1, n))
@@ -369,6 +378,7 @@ func (u *unit) array(path string, fileSize int64) *scan.Array {
 	if a.Refused = u.setScale(a); a.Refused != nil {
 		return a
 	}
+	// The header of a truncated file is whole, and so are the images before.
 	if u.size > fileSize-u.end {
 		a.Refused = scan.Corruptf("%s of data at %d, in a file of %d", quantity.Count(u.size, "bytes"), u.end, fileSize)
 	} else if u.size > 0 {
@@ -410,6 +420,7 @@ func (u *unit) setScale(a *scan.Array) error {
 func (u *unit) setBlank(a *scan.Array, blank int64) {
 	size := u.typ.Size()
 	b := binary.BigEndian.AppendUint64(nil, uint64(blank))[8-size:]
+	// BLANK is a value of the array, before BSCALE and BZERO apply.
 	if u.typ.Kind() == dtype.KindUint && blank != int64(b[0]) || blank>>(8*size-1) != blank>>63 && u.typ.Kind() == dtype.KindInt {
 		return
 	}

@@ -84,6 +84,7 @@ func (s *scanner) next() error {
 		return err
 	}
 	u := &unit{header: h, number: s.number}
+	// SIMPLE = F says that the file departs from the standard (section 4.4.1.1).
 	if s.number == 0 && h.values["SIMPLE"] != true {
 		return scan.Unsupportedf("SIMPLE is %v: the file does not follow the standard", h.values["SIMPLE"])
 	}
@@ -99,6 +100,7 @@ func (s *scanner) next() error {
 // after returns the offset of the block after the data, or the end of the file.
 func (s *scanner) after(u *unit) int64 {
 	size := s.file.Size()
+	// A file may lack the padding of its last block, or the data, which array refuses.
 	if u.size >= size-u.end {
 		return size
 	}
@@ -122,6 +124,8 @@ func (s *scanner) path(u *unit) string {
 	path := "primary"
 	if u.number > 0 {
 		path = u.header.text("EXTNAME")
+		// EXTVER tells extensions of one name apart, such as the SCI of each chip of a
+		// camera.
 		if n, err := u.header.number("EXTVER", 1); err == nil && n != 1 {
 			path = fmt.Sprintf("%s_%d", path, n)
 		}

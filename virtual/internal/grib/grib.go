@@ -133,10 +133,13 @@ func (c *collection) add(m *message) error {
 	if s.refused == nil {
 		s.refused = err
 	}
+	// The array is refused as a whole, so no place of its fields is needed.
 	if s.refused != nil {
 		return nil
 	}
 	at := place{s, p.time, p.step, p.level, p.member}
+	// GFS has the precipitation of the last 6 hours and that since the start, both for
+	// one step. The second one starts another array.
 	if k.again = c.taken[at]; k.again > 0 {
 		s = c.seriesOf(m, k)
 	}
@@ -200,6 +203,7 @@ func (s *series) check(m *message) (refused, err error) {
 	case g.Points == 0:
 		return m.unsupportedf("a grid without points"), nil
 	case m.size > grib2.MaxMessage(g.Points):
+		// A chunk is the whole message. With many fields in it, each read fetches all.
 		return m.unsupportedf("a message of %s for %s", quantity.Count(m.size, "bytes"), quantity.Count(g.Points, "points")), nil
 	}
 	return nil, nil
@@ -281,6 +285,7 @@ func find(b []byte) int {
 		if at += i; i < 0 || len(b)-at < headBytes {
 			return -1
 		}
+		// Octet 8 is the edition.
 		if b[at+7] == 1 || b[at+7] == 2 {
 			return at
 		}
@@ -295,6 +300,7 @@ func (w *walker) next(at int64) (int64, error) {
 		return -1, nil
 	}
 	b, err := w.file.Bytes(at, 4)
+	// Most messages follow each other directly, which takes no search.
 	if err != nil || string(b) == "GRIB" {
 		return at, err
 	}
@@ -331,6 +337,7 @@ func (w *walker) message(at int64) (int64, error) {
 	size := uint64(0)
 	switch head[7] {
 	case 1:
+		// Edition 1 has the length in octets 5 to 7, edition 2 in octets 9 to 16.
 		size = uint64(head[4])<<16 | uint64(head[5])<<8 | uint64(head[6])
 		if w.old++; w.old == 1 {
 			w.first = at
@@ -364,6 +371,7 @@ func (w *walker) sections(m *message) error {
 		if err != nil {
 			return err
 		}
+		// Every section begins with its length in 4 octets and its number.
 		n := int64(binary.BigEndian.Uint32(head))
 		if n < sectionBytes || n > end-at {
 			return scan.Corruptf("grib: section %d at %d has %s, the message ends at %d", head[4], at, quantity.Count(n, "bytes"), end)
@@ -391,6 +399,8 @@ func (w *walker) section(m *message, number byte, at, n int64) (err error) {
 		m.packing, err = w.file.Bytes(at, n)
 	case 2, 6:
 	case 7:
+		// Sections 2, 3 or 4 to 7 may repeat for the next field of the message, which
+		// keeps the sections before.
 		if err = m.check(); err == nil {
 			err = w.visit(m)
 		}
@@ -403,6 +413,7 @@ func (w *walker) section(m *message, number byte, at, n int64) (err error) {
 
 // check refuses fields without a section, or with too short ones.
 func (m *message) check() error {
+	// The lengths are those of the octets that are read without another check.
 	for _, s := range []struct {
 		number, least int
 		bytes         []byte

@@ -32,12 +32,14 @@ const (
 // points.
 func (x *axes) addGrid(a *scan.Array, s *series) {
 	g := s.grid
+	// Such as the unstructured grids of ICON (template 3.101): a list of points.
 	if g.Nx == 0 {
 		a.Shape, a.Chunk = append(a.Shape, g.Points), append(a.Chunk, g.Points)
 		a.Names = append(a.Names, x.bare("point", g.Points))
 		return
 	}
 	ny, nx := x.gridNames(s)
+	// Points that follow each other run along y (flag table 3.4).
 	if g.Scanning&grib2.ScansColumns != 0 {
 		a.Shape, a.Names = append(a.Shape, g.Nx, g.Ny), append(a.Names, nx, ny)
 		a.Chunk = append(a.Chunk, g.Nx, g.Ny)
@@ -51,6 +53,8 @@ func (x *axes) addGrid(a *scan.Array, s *series) {
 // coordinates.
 func (x *axes) gridNames(s *series) (ny, nx string) {
 	g := s.grid
+	// Projected and rotated grids have no latitudes of rows. Their definition is in the
+	// attribute grid_octets.
 	if g.Template != latitudeLongitude && g.Template != gaussian {
 		return x.bare("y", g.Ny), x.bare("x", g.Nx)
 	}
@@ -88,12 +92,16 @@ func coordinate(name, units string) (list scan.Attributes) {
 func corners(s []byte, scanning byte) (lat, lon [2]float64) {
 	unit := 1e6 // parts of a degree
 	const missing = 1<<32 - 1
+	// Octets 39 to 46: the basic angle and its subdivisions. Zero and missing stand for
+	// the usual unit, 10^-6 degrees.
 	angle, parts := binary.BigEndian.Uint32(s[38:]), binary.BigEndian.Uint32(s[42:])
 	if angle != 0 && angle != missing && parts != 0 && parts != missing {
 		unit = float64(parts) / float64(angle)
 	}
 	at := func(octet int) float64 { return float64(signed(binary.BigEndian.Uint32(s[octet-1:]), 31)) / unit }
 	lat, lon = [2]float64{at(47), at(56)}, [2]float64{at(51), at(60)}
+	// A global grid may go from 0 to 359.75, one of Europe from 350 to 40. The numbers
+	// have to rise or fall evenly.
 	west := scanning&grib2.ScansWest != 0
 	switch {
 	case !west && lon[1] < lon[0]:
@@ -109,6 +117,7 @@ func spaced(ends [2]float64, n int64) []float64 {
 	list := make([]float64, n)
 	for i := range list {
 		list[i] = ends[0]
+		// Each is computed from both ends: sums of rounded steps would miss the last one.
 		if i > 0 {
 			list[i] = (ends[0]*float64(n-1-int64(i)) + ends[1]*float64(i)) / float64(n-1)
 		}
@@ -124,6 +133,7 @@ const mostParallels = 1 << 12
 // which may be a part of the globe. ends are the latitudes of the first and the last row,
 // which may be rounded.
 func (x *axes) gaussianRows(s *series, ends [2]float64) ([]float64, error) {
+	// Octets 68 to 71. A grid such as F640 has 640 parallels on each side.
 	n := int64(binary.BigEndian.Uint32([]byte(s.key.grid)[67:]))
 	all, known := x.parallels[n]
 	if !known {
@@ -133,6 +143,8 @@ func (x *axes) gaussianRows(s *series, ends [2]float64) ([]float64, error) {
 		all = gaussianLatitudes(n)
 		x.parallels[n] = all
 	}
+	// Ends are in millionths of a degree. Those of messages that were converted from
+	// edition 1 are in thousandths.
 	const rounded = 1e-3
 	at := func(latitude float64) int64 {
 		return int64(slices.IndexFunc(all, func(l float64) bool { return math.Abs(l-latitude) <= rounded }))
@@ -158,6 +170,7 @@ func (x *axes) gaussianRows(s *series, ends [2]float64) ([]float64, error) {
 func gaussianLatitudes(n int64) []float64 {
 	list, degree := make([]float64, 2*n), float64(2*n)
 	for i := range n {
+		// The usual first guess. Newton's method needs a few steps from there.
 		sine := math.Cos(math.Pi * (float64(i) + 0.75) / (degree + 0.5))
 		for i, step := 0, 1.0; i < 8 && math.Abs(step) > 1e-15; i++ {
 			p, before := 1.0, 0.0 // the polynomials of two degrees that follow each other
@@ -201,6 +214,7 @@ func describeStep(to *scan.Attributes, _ *series, v level) { to.Set("step_second
 
 func describeLevel(to *scan.Attributes, s *series, v level) {
 	is := surfaceNamed(s.key.surface)
+	// A surface such as the tropopause has no number.
 	if is.units == "" && v == (level{}) {
 		return
 	}

@@ -76,6 +76,7 @@ func (m *message) read() (p product, err error) {
 	if n := max(34+t.shift, t.last, t.member, t.end+6, t.statistic); len(s) < n {
 		return p, m.corruptf("section 4 has %s, template 4.%d needs %d", quantity.Count(len(s), "bytes"), number, n)
 	}
+	// Octets count from 1 in the Manual, and bytes from 0 here.
 	if t.variant > 0 {
 		p.variant = string(s[t.variant-1 : t.last])
 	}
@@ -86,6 +87,7 @@ func (m *message) read() (p product, err error) {
 		p.statistic = s[t.statistic-1]
 	}
 	p.origin = m.origin(s[11+t.shift])
+	// Octets 23 to 28 are the first surface, 29 to 34 the second. 255 means none.
 	p.surface, p.level.first = surfaceOf(s[22+t.shift:])
 	p.second, p.level.second = surfaceOf(s[28+t.shift:])
 	return p, m.readTimes(&p, t)
@@ -93,6 +95,7 @@ func (m *message) read() (p product, err error) {
 
 // surfaceOf reads the six octets of a level: its type, a scale factor, and a number.
 func surfaceOf(b []byte) (typ byte, value float64) {
+	// All bits set mean a missing value. Surfaces such as the ground have none.
 	const missing = math.MaxUint32
 	if b[0] == none || b[1] == none || binary.BigEndian.Uint32(b[2:]) == missing {
 		return b[0], 0
@@ -123,9 +126,11 @@ func (m *message) readTimes(p *product, t template) error {
 		return m.corruptf("the reference time is %d", m.identity[12:19])
 	}
 	p.time = from.Unix()
+	// Octet 18 is the unit, octets 19 to 22 the step.
 	s := m.product[17+t.shift:]
 	n := signed(binary.BigEndian.Uint32(s[1:]), 31)
 	start, known := seconds(from, s[0], n)
+	// Of an interval, section 4 has the step at its beginning, and the time at its end.
 	if t.end > 0 {
 		to, ok := clock(m.product[t.end-1:])
 		if !ok {
@@ -146,6 +151,7 @@ func (m *message) readTimes(p *product, t template) error {
 // clock reads seven octets of a time.
 func clock(b []byte) (t time.Time, ok bool) {
 	month, day, hour, minute, second := b[2], b[3], b[4], b[5], b[6]
+	// 24 hours and second 60 are valid: the end of a day, and a leap second.
 	if month < 1 || month > 12 || day < 1 || day > 31 || hour > 24 || minute > 59 || second > 60 {
 		return t, false
 	}
@@ -156,17 +162,18 @@ func clock(b []byte) (t time.Time, ok bool) {
 // seconds returns a step in seconds (code table 4.4).
 func seconds(from time.Time, unit byte, n int64) (int64, bool) {
 	switch unit {
-	case 0:
+	case 0: // minutes
 		return n * 60, true
-	case 1:
+	case 1: // hours
 		return n * 3600, true
-	case 2:
+	case 2: // days
 		return n * 86400, true
 	case 10, 11, 12:
 		return n * []int64{3, 6, 12}[unit-10] * 3600, true
-	case 13:
+	case 13: // seconds
 		return n, true
 	}
+	// Months, years, decades, normals of 30 years and centuries have no fixed length.
 	months := map[byte]int64{3: 1, 4: 12, 5: 120, 6: 360, 7: 1200}[unit]
 	const most = 1 << 20 // months of all times that calendars compute with
 	if months == 0 || n > most/months || n < -most/months {

@@ -40,6 +40,7 @@ func (w *walk) addArray(n *node, path string, o *object) error {
 	n.array = f
 	w.found = append(w.found, f)
 	err = w.fillArray(f, o)
+	// The array is listed with the reason, and the rest of the file can be used.
 	if errors.Is(err, scan.ErrUnsupported) {
 		f.array.Refused, f.array.Chunks = err, nil
 		return nil
@@ -75,6 +76,7 @@ func (w *walk) fillArray(f *found, o *object) error {
 	if err != nil {
 		return err
 	}
+	// The parts of an element that is an array are never split between chunks.
 	a.Shape, a.Chunk = slices.Concat(a.Shape, d.inner), slices.Concat(a.Chunk, d.inner)
 	if err := d.typ.setFlags(&a.Attributes); err != nil {
 		return err
@@ -103,6 +105,7 @@ func (d *described) unwrap() error {
 		return nil
 	}
 	first := d.fill.value[:size]
+	// A fill value of Zarr is a single number for all places in an element.
 	for b := range slices.Chunk(d.fill.value, size) {
 		if !bytes.Equal(b, first) {
 			return scan.Unsupportedf("its fill value is an array of different values")
@@ -125,6 +128,7 @@ func (w *walk) describe(o *object) (d described, err error) {
 	}
 	for _, p := range parts {
 		m := o.find(p.kind)
+		// Chunks without a pipeline are stored as they are in memory.
 		if m == nil && p.kind == kindFilters {
 			continue
 		}
@@ -158,6 +162,7 @@ func setFill(a *scan.Array, d *described) error {
 	if err := a.Type.Check(fill); err != nil {
 		return scan.Unsupportedf("its fill value: %v", err)
 	}
+	// Zero is the default, in HDF5 as in a scan.
 	if a.Fill = fill; isZero(fill) {
 		a.Fill = nil
 	}
@@ -170,9 +175,11 @@ func isZero(b []byte) bool {
 
 // whole sets the only chunk of an array that has no chunks.
 func (w *walk) whole(a *scan.Array, d *described) (err error) {
+	// Zarr has no chunks of extent 0, which an array without elements would get.
 	for _, n := range a.Shape {
 		a.Chunk = append(a.Chunk, max(1, n))
 	}
+	// Filters apply to chunks only (H5Pset_filter).
 	if a.Codecs, err = d.codecs(nil); err != nil {
 		return err
 	}
@@ -187,6 +194,8 @@ func (w *walk) whole(a *scan.Array, d *described) (err error) {
 		}
 		a.Chunks = []scan.Chunk{{Data: l.data[:n:n]}}
 	case layoutContiguous:
+		// The library allocates contiguous elements at the first write. Nothing was
+		// written, so all of them are the fill value.
 		if l.address == undefined {
 			return nil
 		}
@@ -194,6 +203,7 @@ func (w *walk) whole(a *scan.Array, d *described) (err error) {
 		if err != nil {
 			return err
 		}
+		// Layouts of versions 1 and 2 do not have the size.
 		if l.size != undefined && l.size < n || at > w.file.Size() || n > w.file.Size()-at {
 			return scan.Corruptf("%s of elements at %d, in a file of %d", quantity.Count(n, "bytes"), at, w.file.Size())
 		}
@@ -209,6 +219,7 @@ func (w *walk) whole(a *scan.Array, d *described) (err error) {
 // chunked sets the chunks of an array.
 func (w *walk) chunked(a *scan.Array, d *described) error {
 	a.Chunk = d.layout.chunk
+	// The last size in a layout is that of an element in bytes (IV.A.2.i).
 	if d.layout.element != d.element {
 		return scan.Corruptf("its chunks have elements of %s, its type of %d", quantity.Count(d.layout.element, "bytes"), d.element)
 	}

@@ -50,6 +50,7 @@ func (k *chunks) readFixed() error {
 	if bits > 32 || a.n < 0 {
 		return scan.Corruptf("%s, in pages of 2^%d", quantity.Count(a.n, "slots"), bits)
 	}
+	// The data block is allocated with the first chunk.
 	if a.page = 1 << bits; block == undefined {
 		return nil
 	}
@@ -62,6 +63,8 @@ func (a *fixedArray) block(address int64) error {
 	paged := a.n > a.page
 	var after int64
 	ok := true
+	// The library pages arrays of more than 1024 slots. The bitmap and its checksum come
+	// before the pages, each of which has its own checksum.
 	if paged {
 		after = checked.CeilDiv(checked.CeilDiv(a.n, a.page), 8)
 	} else {
@@ -98,6 +101,8 @@ func (a *fixedArray) prefix(c *cursor) error {
 func (a *fixedArray) pages(there []byte, address int64) error {
 	size := a.page*int64(a.bytes) + checksum
 	for number := range checked.CeilDiv(a.n, a.page) {
+		// A page keeps its place in the file. Unless its bit is set, its bytes are
+		// garbage.
 		if there[number/8]&(0x80>>(number%8)) == 0 {
 			continue
 		}
@@ -196,6 +201,7 @@ type super struct {
 
 // super returns the super block of a number. Blocks and their slots double in turns.
 func (a *extensibleArray) super(i int) super {
+	// From 16 on: 1 block of 16 slots, 1 of 32, 2 of 32, 2 of 64, 4 of 64 and so on.
 	return super{blocks: 1 << (i / 2), slots: a.least << ((i + 1) / 2)}
 }
 
@@ -274,6 +280,7 @@ func (a *extensibleArray) pagesOf(s super) int64 {
 // superBlock reads the data blocks of a super block.
 func (a *extensibleArray) superBlock(address int64, s super) error {
 	if address == undefined {
+		// Nothing was written there. The slots behind keep their numbers.
 		a.slot += s.blocks * s.slots
 		return nil
 	}
@@ -289,6 +296,8 @@ func (a *extensibleArray) superBlock(address int64, s super) error {
 	if err := a.prefix(c, a.numberBytes()); err != nil {
 		return err
 	}
+	// Not nil, even if empty: nil stands for a data block of the index block. The library
+	// reserves whole bytes for each data block, yet numbers bits without gaps.
 	there := append([]byte{}, c.take(int(bitmap))...)
 	for i := range s.blocks {
 		if err := a.dataBlock(c.address(), s, there, i*a.pagesOf(s)); err != nil {

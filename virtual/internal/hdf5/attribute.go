@@ -57,6 +57,7 @@ func (r *reader) denseAttributes(m *message, list []attribute) ([]attribute, err
 	if err := c.err(); err != nil || heap == undefined {
 		return list, err
 	}
+	// Kind 8 indexes attributes by name. Kind 9, by order of creation, is optional.
 	const byName = 8
 	begin := len(list)
 	h, err := r.fractalHeap(heap)
@@ -67,6 +68,7 @@ func (r *reader) denseAttributes(m *message, list []attribute) ([]attribute, err
 		list, err = r.denseAttribute(r.over(record), h, list)
 		return err
 	})
+	// The records are in the order of the hashes of names, which means nothing to users.
 	slices.SortFunc(list[begin:], func(a, b attribute) int {
 		if ordered {
 			return cmp.Compare(a.order, b.order)
@@ -118,6 +120,7 @@ func (r *reader) parseAttribute(c *cursor) (a attribute, err error) {
 	if version == 3 {
 		c.skip(1) // the characters of the name
 	}
+	// Version 1 pads each part to a multiple of 8 bytes, which the sizes do not count.
 	take := func(n int) []byte {
 		b := c.take(n)
 		if version == 1 {
@@ -131,6 +134,8 @@ func (r *reader) parseAttribute(c *cursor) (a attribute, err error) {
 	if err := c.err(); err != nil {
 		return a, err
 	}
+	// Bit 0: the type is a named datatype, and this is only a reference to it. Bit 1 says
+	// so of the dataspace.
 	if version > 1 && flags&1 != 0 {
 		if types, err = r.sharedBody(r.over(types), kindDatatype); err != nil {
 			return a, err
@@ -161,6 +166,7 @@ func (r *reader) complete(a *attribute, types, spaces []byte) (err error) {
 	if err != nil {
 		return err
 	}
+	// Headers of version 1 pad messages to a multiple of 8 bytes.
 	a.data = a.data[:n]
 	return nil
 }

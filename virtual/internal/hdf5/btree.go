@@ -33,6 +33,7 @@ func (t *tree1) visit(address int64, parent int) error {
 const anyLevel = 256
 
 func (t *tree1) visitNode(address int64, parent int) error {
+	// Signature, kind, level, number of entries, and the addresses of both siblings.
 	head := int64(8 + 2*t.sizes.address)
 	c, err := t.cursor(address, head)
 	if err != nil {
@@ -45,6 +46,8 @@ func (t *tree1) visitNode(address int64, parent int) error {
 	if kind != t.kind || level >= parent || parent != anyLevel && level != parent-1 {
 		return scan.Corruptf("a node of the kind %d and level %d, below level %d", kind, level, parent)
 	}
+	// Keys and children alternate. A last key, behind all children, is the upper bound of
+	// the node, and is not read.
 	entry := int64(t.key + t.sizes.address)
 	if c, err = t.cursor(address+head, n*entry); err != nil {
 		return err
@@ -86,6 +89,7 @@ func (r *reader) tree2(address int64, kind byte, visit func(record []byte) error
 }
 
 func (r *reader) readTree2(address int64, kind byte, visit func(record []byte) error) error {
+	// Indexes that never had a record, such as that of huge objects, do not exist.
 	if address == undefined {
 		return nil
 	}
@@ -125,6 +129,8 @@ func (t *tree2) plan(depth int) error {
 	if t.record == 0 || t.node < treePrefix+t.record || depth > most {
 		return scan.Corruptf("records of %s in nodes of %d, %s", quantity.Count(t.record, "bytes"), t.node, quantity.Count(depth, "levels"))
 	}
+	// The width of the counts beside a child follows from the most records that the child
+	// may hold. So the plan begins with the leaves.
 	leaf := treeLevel{records: (t.node - treePrefix) / t.record}
 	leaf.below = uint64(leaf.records)
 	t.levels = []treeLevel{leaf}
@@ -161,6 +167,7 @@ func (t *tree2) readNode(address, n int64, level int) error {
 	if n > t.levels[level].records {
 		return scan.Corruptf("%s, and at most %d have room", quantity.Count(n, "records"), t.levels[level].records)
 	}
+	// A node takes t.node bytes. Those behind the checksum are not in use.
 	bytes, mark := treePrefix+n*t.record, "BTLF"
 	if level > 0 {
 		bytes, mark = bytes+(n+1)*t.pointer(t.levels[level-1]), "BTIN"
@@ -175,10 +182,14 @@ func (t *tree2) readNode(address, n int64, level int) error {
 	if kind := c.byte(); kind != t.kind {
 		return scan.Corruptf("a node of the kind %d in a tree of the kind %d", kind, t.kind)
 	}
+	// All records come first, all children behind them. The order of keys alternates: a
+	// child, a record, a child and so on.
 	records := c.take(int(n * t.record))
 	for i := range n + 1 {
 		if level > 0 {
 			child, below := c.address(), int64(c.uint(bytesFor(uint64(t.levels[0].records))))
+			// The number of all records below. Parents of leaves lack it: it is the
+			// number before.
 			c.skip(t.levels[level-1].bytes)
 			if err := t.visitNode(child, below, level-1); err != nil {
 				return err
@@ -201,6 +212,7 @@ func (k *chunks) fromTree1() error {
 	t.leaf = func(key []byte, child int64) error {
 		c := k.over(key)
 		p := place{address: child, size: int64(c.uint32()), mask: c.uint32()}
+		// Offsets count elements. A last one, for the bytes of an element, is always 0.
 		for i := range index {
 			at := int64(c.uint(8))
 			if at < 0 || at%k.layout.chunk[i] != 0 {
@@ -232,6 +244,7 @@ func (k *chunks) fromTree2() error {
 			return err
 		}
 		p := k.element(c, bytes)
+		// Offsets are scaled: they count chunks, and those of version 1 elements.
 		for i := range index {
 			index[i] = c.int(8)
 		}

@@ -46,6 +46,7 @@ func (r *reader) newChunks(l *layout, s *dataspace, filters int) (*chunks, error
 
 // gather reads the index.
 func (k *chunks) gather() error {
+	// Without any written chunk there is no index: all elements are the fill value.
 	if k.layout.address == undefined {
 		return nil
 	}
@@ -70,6 +71,7 @@ func (k *chunks) gather() error {
 		return err
 	}
 	slices.SortFunc(k.list, func(a, b scan.Chunk) int { return cmp.Compare(a.Number, b.Number) })
+	// Which of two chunks counts would depend on the order of reading.
 	for i := 1; i < len(k.list); i++ {
 		if k.list[i].Number == k.list[i-1].Number {
 			return scan.Corruptf("chunk %v is there twice", k.index(k.list[i].Number))
@@ -124,11 +126,15 @@ func (k *chunks) add(index []int64, p place) error {
 
 // checkMask refuses the array if a chunk has skipped other filters than those before.
 func (k *chunks) checkMask(index []int64, mask uint32) {
+	// Bit i is set if filter i was skipped. Bits beyond the pipeline mean nothing.
 	mask &= 1<<min(k.filters, 32) - 1
+	// The library skips an optional filter that has failed, such as one whose result
+	// would be larger than the chunk. Codecs of Zarr are the same for all chunks.
 	switch {
 	case len(k.list) == 0:
 		k.mask = mask
 	case mask != k.mask && k.refused == nil:
+		// The message names a chunk that has skipped some.
 		if mask == 0 {
 			mask, index = k.mask, k.index(k.list[0].Number)
 		}
@@ -141,6 +147,8 @@ func (k *chunks) encoding(filters []filter) ([]filter, error) {
 	if k.refused != nil {
 		return nil, k.refused
 	}
+	// Programs ask for it (H5Pset_chunk_opts) to append to edges without encoding the
+	// whole chunk each time.
 	if k.layout.wholeOnly && len(filters) > 0 {
 		for i, n := range k.shape {
 			if n%k.layout.chunk[i] != 0 {
@@ -159,6 +167,7 @@ func (k *chunks) encoding(filters []filter) ([]filter, error) {
 
 // fromSingle adds the only chunk.
 func (k *chunks) fromSingle() error {
+	// The address is that of the chunk itself (VII.A).
 	p := place{address: k.layout.address, size: undefined}
 	if k.layout.filtered {
 		p.size, p.mask = k.layout.singleSize, k.layout.singleMask
@@ -172,6 +181,8 @@ func (k *chunks) fromImplicit() error {
 	if err != nil {
 		return err
 	}
+	// The index has no bytes of its own. A short header could promise any number of
+	// chunks, if they did not have to be in the file.
 	n, ok := checked.Product(s.count...)
 	var all int64
 	if ok {
@@ -222,6 +233,7 @@ func (k *chunks) slots(first int) (*slots, error) {
 // index returns the index of the chunk of a slot. It is valid until the next call.
 func (s *slots) index(slot int64) []int64 {
 	for i := len(s.axes) - 1; i > 0; i-- {
+		// An axis whose greatest extent is 0 has no chunks. It must not divide by zero.
 		n := max(1, s.count[i])
 		s.at[s.axes[i]] = slot % n
 		slot /= n
@@ -235,6 +247,7 @@ func (s *slots) index(slot int64) []int64 {
 // element reads a slot of an index: an address and, after filters, a size and a mask.
 func (k *chunks) element(c *cursor, bytes int) place {
 	p := place{address: c.address(), size: undefined}
+	// How many bytes the size has depends on the chunk, and only the slot tells.
 	if n := bytes - k.sizes.address - 4; n > 0 {
 		p.size, p.mask = int64(c.uint(n)), c.uint32()
 	}
@@ -244,6 +257,7 @@ func (k *chunks) element(c *cursor, bytes int) place {
 // checkElement checks the bytes of a slot.
 func (k *chunks) checkElement(bytes int, client byte) error {
 	const filtered = 1
+	// Behind the address are a size of 1 to 8 bytes, and 4 bytes of the mask.
 	n := bytes - k.sizes.address
 	if client > filtered || client == filtered && (n < 5 || n > 12) || client != filtered && n != 0 {
 		return scan.Corruptf("slots of %s, of the kind %d", quantity.Count(bytes, "bytes"), client)

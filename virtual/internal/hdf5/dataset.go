@@ -41,6 +41,7 @@ func parseDataspace(c *cursor) (s dataspace, err error) {
 	for i := range s.shape {
 		s.shape[i] = c.length()
 	}
+	// Without bit 0 there are no greatest extents, and the array cannot grow.
 	s.most = s.shape
 	if flags&1 != 0 {
 		s.most = make([]int64, rank)
@@ -88,6 +89,8 @@ type fill struct {
 func (r *reader) fill(o *object) (f fill, err error) {
 	parse := parseFill
 	m := o.find(kindFill)
+	// The library writes the old message beside the new one, for older readers. Old
+	// files have only the old one.
 	if m == nil {
 		parse = func(c *cursor) (f fill, err error) { f.value, err = parseFillValue(c); return f, err }
 		m = o.find(kindOldFill)
@@ -110,6 +113,8 @@ func parseFill(c *cursor) (f fill, err error) {
 	const never = 1 // when the value is written
 	defined := false
 	if version == 3 {
+		// Bits 0 and 1 say when space is allocated, 2 and 3 when the value is written.
+		// Bit 4 stands for an undefined value, bit 5 for a defined one.
 		flags := c.byte()
 		f.unwritten, defined = flags>>2&3 == never, flags&(1<<5) != 0
 	} else {
@@ -213,6 +218,7 @@ func (l *layout) parseOld(c *cursor) {
 	case layoutChunked:
 		l.parseChunk(c, n, 4)
 	case layoutCompact:
+		// The extents again, which the dataspace has.
 		c.skip(4 * n)
 		l.data = c.take(int(c.uint32()))
 	}
@@ -236,6 +242,7 @@ func (l *layout) parseChunk(c *cursor, n, width int) {
 func (l *layout) parseIndexed(c *cursor) {
 	flags := c.byte()
 	l.wholeOnly, l.filtered = flags&1 != 0, flags&2 != 0
+	// The sizes of chunks have as many bytes as the largest one needs.
 	n, width := int(c.byte()), int(c.byte())
 	if width < 1 || width > 8 {
 		c.short = true

@@ -84,6 +84,7 @@ func parseDatatype(c *cursor, depth int) (*datatype, error) {
 	if depth > mostDepth {
 		return nil, scan.Unsupportedf("datatypes nested more than %d deep", mostDepth)
 	}
+	// The class decides what the 24 bits mean.
 	mark, bits := c.byte(), uint32(c.uint(3))
 	d := &datatype{class: class(mark & 15), size: int64(c.uint32())}
 	version := mark >> 4
@@ -119,12 +120,15 @@ func (d *datatype) parse(c *cursor, version byte, bits uint32, depth int) (err e
 	case classTime:
 		c.skip(2)
 	case classText:
+		// Bits 4 to 7 are the character set, ASCII or UTF-8. One is a part of the other.
 		d.padding = byte(bits & 15)
 	case classOpaque:
 		c.skip(int(bits & 0xff)) // a tag
 	case classCompound:
 		return d.parseCompound(c, version, int(bits&0xffff), depth)
 	case classReference:
+		// The kind 0 is an object, whose address DIMENSION_LIST needs. Others refer to
+		// regions, or have the form of HDF5 1.12.
 		d.odd = "a reference to a region"
 		if bits&15 == 0 {
 			d.odd = ""
@@ -132,6 +136,7 @@ func (d *datatype) parse(c *cursor, version byte, bits uint32, depth int) (err e
 	case classEnum:
 		return d.parseEnum(c, version, int(bits&0xffff), depth)
 	case classSequence:
+		// Bits 0 to 3 are 0 for a list and 1 for text, 4 to 7 the padding of text.
 		d.text, d.padding = bits&15 == 1, byte(bits>>4&15)
 		d.base, err = parseDatatype(c, depth+1)
 	case classArray:
@@ -147,6 +152,8 @@ func (d *datatype) parse(c *cursor, version byte, bits uint32, depth int) (err e
 func (d *datatype) parseInteger(c *cursor, bits uint32) {
 	d.big, d.signed = bits&1 != 0, bits&(1<<3) != 0
 	offset, precision := c.uint16(), c.uint16()
+	// As H5Tset_precision makes them. The other bits may have any value, and no codec
+	// masks them.
 	if offset != 0 || int64(precision) != 8*d.size {
 		d.odd = fmt.Sprintf("%s from bit %d on, in %s", quantity.Count(precision, "bits"), offset, quantity.Count(d.size, "bytes"))
 	}
@@ -166,6 +173,7 @@ var (
 )
 
 func (d *datatype) parseFloat(c *cursor, bits uint32) {
+	// Bits 0 and 6 are 0 for little-endian, 1 for big-endian, and 3 for VAX.
 	order := bits&1 | bits>>5&2
 	d.big, d.signed = order == 1, true
 	l := floatLayout{sign: bits >> 8 & 0xff, offset: uint32(c.uint16()), precision: uint32(c.uint16())}
@@ -179,6 +187,7 @@ func (d *datatype) parseFloat(c *cursor, bits uint32) {
 		d.brain = true
 	case plain && (d.size == 2 && l == half || d.size == 4 && l == single || d.size == 8 && l == double):
 	default:
+		// Such as the long double of x86, of 80 bits in 16 bytes.
 		d.odd = fmt.Sprintf("a float of %s in %s, which is not of IEEE 754", quantity.Count(l.precision, "bits"), quantity.Count(d.size, "bytes"))
 	}
 }
@@ -199,6 +208,7 @@ func (d *datatype) parseCompound(c *cursor, version byte, n, depth int) error {
 		if version < 3 {
 			f.offset = int64(c.uint32())
 		} else {
+			// Version 3 takes only the bytes that the size of the compound needs.
 			f.offset = int64(c.uint(bytesFor(uint64(d.size))))
 		}
 		var shape []int64

@@ -114,6 +114,8 @@ func (s *scale) set(name string, v any) {
 func (r *reader) axes(a *attribute) (list []int64, err error) {
 	d := a.typ
 	size := int64(r.sizes.address)
+	// An attribute of another form is not one of the dimension scales API. It says
+	// nothing about dimensions, and is no error.
 	if a.refused != nil || d.class != classSequence || d.text || d.size != r.sequenceBytes() || d.base.class != classReference || d.base.odd != "" || d.base.size < size {
 		return nil, nil
 	}
@@ -123,6 +125,7 @@ func (r *reader) axes(a *attribute) (list []int64, err error) {
 			return nil, err
 		}
 		first := int64(undefined)
+		// HDF5 permits several scales of an axis, and netCDF attaches one.
 		if len(references) > 0 {
 			first = r.over(references).address()
 		}
@@ -141,6 +144,8 @@ type dimensions struct {
 // dimensions sets the names of the dimensions of all arrays, and their lengths.
 func (w *walk) dimensions() {
 	d := dimensions{map[int64]string{}, map[int32]int64{}, map[int64]int64{}}
+	// The passes are in this order because arrays may come before their scales, and
+	// because all arrays of a dimension count for its length.
 	for _, f := range w.found {
 		d.addScale(f)
 	}
@@ -175,6 +180,8 @@ func (d *dimensions) scale(f *found, axis int) int64 {
 	case !s.isScale && len(s.axes) == rank:
 		return s.axes[axis]
 	case len(s.coordinates) == rank:
+		// A scale cannot have scales. If it has several axes, netCDF stores the
+		// identifiers of their dimensions instead.
 		if address, ok := d.ids[s.coordinates[axis]]; ok {
 			return address
 		}
@@ -252,6 +259,9 @@ func leaf(path string) string { return path[strings.LastIndexByte(path, '/')+1:]
 // rename gives an array the name that netCDF gives it, unless another one has it.
 func rename(a *scan.Array, taken map[string]bool) {
 	name := leaf(a.Path)
+	// A group may have a variable and a dimension of one name that do not belong
+	// together. The scale of the dimension then has the name, and the variable the
+	// prefix.
 	if plain, ok := strings.CutPrefix(name, nonCoordinate); ok && plain != "" {
 		path := strings.TrimSuffix(a.Path, name) + plain
 		if !taken[path] {

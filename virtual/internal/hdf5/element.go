@@ -91,6 +91,8 @@ func (d *datatype) complexName(part *datatype) string {
 }
 
 func (d *datatype) fixedText() (dtype.Type, error) {
+	// Fortran programs write such text (H5T_STR_SPACEPAD). The types of Zarr would keep
+	// the spaces as a part of it.
 	if d.padding == padSpaces && d.size > 1 {
 		return dtype.Type{}, scan.Unsupportedf("elements are text that is filled up with spaces")
 	}
@@ -190,10 +192,13 @@ func (d *datatype) compound() (dtype.Type, error) {
 			return d.named(name)
 		}
 	}
+	// Fields are declared in any order. Those of a struct of Zarr lie in its own.
 	sorted := slices.SortedFunc(slices.Values(d.fields), func(a, b field) int { return cmp.Compare(a.offset, b.offset) })
 	var list []dtype.Field
 	end := int64(0)
 	for _, f := range sorted {
+		// C programs that store structs as they are in memory leave gaps: compilers align
+		// fields. The same types packed (H5Tpack) have none.
 		if f.offset != end {
 			return dtype.Type{}, scan.Unsupportedf("field %q of a compound begins at %d, and the one before ends at %d", f.name, f.offset, end)
 		}

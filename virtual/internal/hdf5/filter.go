@@ -46,6 +46,7 @@ func parseFilters(c *cursor) (list []filter, err error) {
 	for range n {
 		f := filter{id: c.uint16()}
 		name := 0
+		// Version 2 leaves out the names of the library's own filters, below 256.
 		if version == 1 || f.id >= 256 {
 			name = int(c.uint16())
 		}
@@ -55,6 +56,7 @@ func parseFilters(c *cursor) (list []filter, err error) {
 		for range min(values, c.rest()) {
 			f.values = append(f.values, c.uint32())
 		}
+		// Version 1 pads the values, of 4 bytes each, to a multiple of 8.
 		if version == 1 && values%2 != 0 {
 			c.skip(4)
 		}
@@ -100,12 +102,17 @@ func (f filter) codec(size int64) (metadata.Extension, error) {
 	}
 	switch f.id {
 	case filterDeflate:
+		// The stream is zlib's (RFC 1950), which the codec "gzip" does not read. Only
+		// writers need the level.
 		return as("numcodecs.zlib", `{"level":%d}`, min(9, f.value(0, 6)))
 	case filterShuffle:
+		// Bytes behind the last whole element stay in place, in HDF5 as in numcodecs.
 		return as("numcodecs.shuffle", `{"elementsize":%d}`, f.value(0, uint32(size)))
 	case filterFletcher:
+		// The last 4 bytes of a chunk. numcodecs computes the variant of HDF5.
 		return as("numcodecs.fletcher32", `{}`)
 	case filterBZ2:
+		// The value is the size of blocks in units of 100 kB, from 1 to 9.
 		return as("numcodecs.bz2", `{"level":%d}`, min(9, max(1, f.value(0, 9))))
 	case filterZstd:
 		level := max(-1<<17, min(22, int32(f.value(0, 3))))
@@ -120,6 +127,8 @@ func (f filter) codec(size int64) (metadata.Extension, error) {
 func (f filter) blosc(size int64) (metadata.Extension, error) {
 	compressors := [...]string{"blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"}
 	shuffles := [...]string{"noshuffle", "shuffle", "bitshuffle"}
+	// The values are the revision of the filter, the version of Blosc, the bytes of an
+	// element and of a chunk, the level, the shuffle and the compressor.
 	element := max(1, min(f.value(2, uint32(min(size, 255))), 255))
 	level := min(9, f.value(4, 5))
 	shuffle, compressor := f.value(5, 1), f.value(6, 0)
@@ -138,6 +147,7 @@ func (d *described) codecs(filters []filter) ([]metadata.Extension, error) {
 		return nil, err
 	}
 	list := []metadata.Extension{first}
+	// HDF5 lists filters as Zarr lists codecs: in the order of writing.
 	for _, f := range filters {
 		c, err := f.codec(d.element)
 		if err != nil {

@@ -56,6 +56,7 @@ func (r *reader) symbolTable(m *message) (list []link, err error) {
 	if err != nil {
 		return nil, err
 	}
+	// Keys are offsets of names in the heap, and as wide as lengths.
 	t := tree1{reader: r, kind: treeOfLinks, key: r.sizes.length}
 	t.leaf = func(_ []byte, child int64) error {
 		list, err = r.symbols(child, names, list)
@@ -78,6 +79,7 @@ func (r *reader) symbols(address int64, names []byte, list []link) ([]link, erro
 		return nil, err
 	}
 	c.skip(1)
+	// A node has room for more entries. Only the first n are in use.
 	n := int64(c.uint16())
 	if c, err = r.cursor(address+8, n*int64(2*r.sizes.address+24)); err != nil {
 		return nil, err
@@ -97,6 +99,8 @@ func (r *reader) symbols(address int64, names []byte, list []link) ([]link, erro
 
 // symbol reads an entry of a node of a symbol table (specification, III.C).
 func symbol(c *cursor, names []byte) (l link, err error) {
+	// The kind of the cache. For a soft link, the 16 bytes of scratch space begin with
+	// the offset of its target in the heap.
 	const soft = 2
 	offset, address, kind := c.address(), c.address(), c.uint32()
 	c.skip(4)
@@ -139,6 +143,7 @@ func (r *reader) denseLinks(m *message) (list []link, err error) {
 	if err != nil {
 		return nil, err
 	}
+	// Kind 5 indexes links by name. Kind 6, by order of creation, is optional.
 	const byName = 5
 	err = r.tree2(names, byName, func(record []byte) error {
 		c := r.over(record)
@@ -187,6 +192,7 @@ func parseLink(c *cursor) (l link, err error) {
 	if flags&(1<<4) != 0 {
 		c.skip(1) // the characters of the name
 	}
+	// Bits 0 and 1 are the logarithm of the bytes that the length of the name has.
 	n := c.uint(1 << (flags & 3))
 	if n > uint64(c.rest()) {
 		return l, scan.Corruptf("link: a name of %s", quantity.Count(n, "bytes"))

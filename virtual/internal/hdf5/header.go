@@ -62,6 +62,7 @@ func (o *object) find(kind uint16) *message {
 // object reads the object header at an address.
 func (r *reader) object(address int64) (*object, error) {
 	o := &object{address: address}
+	// Version 1 has no signature. It begins with its version (IV.A.1.a).
 	mark, err := r.bytes(address, 4)
 	if err == nil && string(mark) == "OHDR" {
 		err = r.newHeader(o)
@@ -71,6 +72,8 @@ func (r *reader) object(address int64) (*object, error) {
 	if err != nil {
 		return nil, within(err, "object header", address)
 	}
+	// Bit 7 forbids readers, too, to skip a message that they do not know (IV.A.2). Bits
+	// 3 to 5 concern writers only.
 	for _, m := range o.messages {
 		if m.kind > kindLast && m.flags&flagNeeded != 0 {
 			return nil, within(scan.Unsupportedf("a message of the kind %d", m.kind), "object header", address)
@@ -84,6 +87,7 @@ type span struct{ address, n int64 }
 
 // oldHeader reads an object header of version 1 (specification, IV.A.1.a).
 func (r *reader) oldHeader(o *object) error {
+	// The prefix has 12 bytes, and 4 that align the first message to 8.
 	const prefix = 16
 	c, err := r.cursor(o.address, prefix)
 	if err != nil {
@@ -123,6 +127,7 @@ func (r *reader) newHeader(o *object) error {
 		return err
 	}
 	ordered := flags&(1<<2) != 0
+	// n counts the messages only. The checksum covers the prefix, too.
 	parts := []span{{o.address, head + n + checksum}}
 	for i := 0; i < len(parts); i++ {
 		c, err := r.summed(parts[i].address, parts[i].n)
@@ -139,6 +144,8 @@ func (r *reader) newHeader(o *object) error {
 		}
 	}
 	if ordered {
+		// Writers put a message into any gap that is large enough. netCDF tracks the
+		// order of creation, and numbers attributes by it.
 		slices.SortStableFunc(o.messages, func(a, b message) int { return cmp.Compare(a.order, b.order) })
 	}
 	return nil
@@ -147,6 +154,8 @@ func (r *reader) newHeader(o *object) error {
 // newPrefix returns the bytes before the messages of a header of version 2, the bytes of
 // the messages, and the flags.
 func (r *reader) newPrefix(address int64) (head, n int64, flags byte, err error) {
+	// Signature, version and flags, four times, two limits of dense attributes, and the
+	// size of the messages in up to 8 bytes.
 	const most = 4 + 2 + 16 + 4 + 8
 	at, err := r.place(address)
 	if err != nil {
@@ -183,6 +192,7 @@ func (r *reader) newMessages(o *object, c *cursor, ordered bool, parts []span) (
 	if ordered {
 		head = 6
 	}
+	// Fewer bytes than a message begins with are a gap (IV.A.1.b).
 	for c.rest() >= head {
 		m := message{kind: uint16(c.byte())}
 		n := int(c.uint16())

@@ -67,6 +67,8 @@ func (r *reader) readFractalHeap(address int64) (*fractalHeap, error) {
 		return nil, err
 	}
 	h.offset = (most + 7) / 8
+	// Managed objects lie within a direct block. Their identifiers have as few bytes of
+	// length as the largest object needs.
 	h.length = min((bits.Len64(uint64(h.direct))+6)/8, bytesFor(uint64(largest)))
 	return h, h.check(most)
 }
@@ -99,6 +101,7 @@ func (h *fractalHeap) find(id *cursor) ([]byte, error) {
 	if mark>>6 != 0 {
 		return nil, scan.Unsupportedf("version %d of the identifiers of objects", mark>>6)
 	}
+	// Bits 6 and 7 are the version, 4 and 5 the kind (III.G).
 	switch mark >> 4 & 3 {
 	case managedObject:
 		offset, n := int64(id.uint(h.offset)), int64(id.uint(h.length))
@@ -110,6 +113,8 @@ func (h *fractalHeap) find(id *cursor) ([]byte, error) {
 		return h.hugeObject(id)
 	case tinyObject:
 		n := int(mark & 15)
+		// The bytes of a tiny object are in the identifier. Their number less one has 4
+		// bits, or 12 in identifiers of more than 18 bytes.
 		const long = 18
 		if h.id > long {
 			n = n<<8 | int(id.byte())
@@ -127,6 +132,7 @@ func (h *fractalHeap) hugeObject(id *cursor) ([]byte, error) {
 	}
 	if h.hugeBytes == nil {
 		h.hugeBytes = map[uint64]span{}
+		// Kind 1: the address, the length and the number of an object without filters.
 		const indirect = 1
 		err := h.tree2(h.huge, indirect, func(record []byte) error {
 			c := h.over(record)
@@ -150,6 +156,7 @@ func (h *fractalHeap) hugeObject(id *cursor) ([]byte, error) {
 // smallest; then they double from row to row.
 func (h *fractalHeap) rowBytes(row int) int64 {
 	shift := max(0, row-1)
+	// A damaged table must not overflow. No block has 0 bytes.
 	if shift >= bits.LeadingZeros64(uint64(h.start))-1 {
 		return 0
 	}
@@ -171,6 +178,7 @@ func (h *fractalHeap) managed(offset, n int64) ([]byte, error) {
 	if err != nil {
 		return nil, within(err, "direct block", block)
 	}
+	// Offsets count the prefixes of blocks, too.
 	at := offset - begin
 	if n > size-at {
 		return nil, scan.Corruptf("%s at %d of a block of %d", quantity.Count(n, "bytes"), at, size)
@@ -208,6 +216,7 @@ func (h *fractalHeap) blockOf(offset int64) (block, size, begin int64, err error
 		}
 		// An indirect block of so many bytes has rows up to that number.
 		below := bits.Len64(uint64(size)) - bits.Len64(uint64(h.start*h.width)) + 1
+		// Each level has fewer rows than the one above, so that a circle ends here.
 		if below < 1 || below >= rows {
 			return 0, 0, 0, scan.Corruptf("an indirect block of %s", quantity.Count(below, "rows"))
 		}
@@ -353,6 +362,7 @@ func (r *reader) collection(address int64) (collection, error) {
 			return nil, scan.Corruptf("object %d has %s", number, quantity.Count(size, "bytes"))
 		}
 		objects[number] = c.take(int(size))
+		// Objects are padded to a multiple of 8 bytes, which their size does not count.
 		c.skip(min(c.rest(), int(-size&7)))
 	}
 	r.collections[address] = objects
@@ -366,6 +376,7 @@ func (r *reader) sequence(c *cursor, size int64) ([]byte, error) {
 	if err := c.err(); err != nil {
 		return nil, err
 	}
+	// Elements that were never written are all zeros, the null value of the library.
 	if count == 0 || address == undefined || address == 0 {
 		return nil, nil
 	}

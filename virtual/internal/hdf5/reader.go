@@ -71,6 +71,7 @@ func (r *reader) bytes(address, n int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A length of a damaged field gets this message, and not that of the budget.
 	if n > r.file.Size() {
 		return nil, scan.Corruptf("%s at %d, in a file of %d", quantity.Count(n, "bytes"), at, r.file.Size())
 	}
@@ -165,6 +166,7 @@ func (c *cursor) take(n int) []byte {
 		c.short, c.position = true, len(c.data)
 		return nil
 	}
+	// The capacity ends here, so that an append does not overwrite what follows.
 	b := c.data[c.position:][:n:n]
 	c.position += n
 	return b
@@ -211,6 +213,7 @@ func (c *cursor) length() int64 { return c.int(c.sizes.length) }
 func (c *cursor) text() string {
 	n := bytes.IndexByte(c.data[c.position:], 0)
 	if n < 0 {
+		// Ask for more than there is: the cursor then remembers that the zero is missing.
 		c.take(c.rest() + 1)
 		return ""
 	}
@@ -230,6 +233,7 @@ func (c *cursor) signature(want string) error {
 // version reads a version, which must be one of these.
 func (c *cursor) version(known ...byte) (byte, error) {
 	v := c.byte()
+	// Beyond the end all bytes read as 0, which would look like version 0.
 	if c.short {
 		return 0, c.err()
 	}
@@ -250,8 +254,10 @@ func (c *cursor) err() error {
 // lookup3 returns Jenkins' lookup3 hash of bytes, which is the checksum of metadata
 // (specification, VIII.A).
 func lookup3(data []byte) uint32 {
+	// lookup3 also adds an initial value here, which is 0 in the library.
 	a := 0xdeadbeef + uint32(len(data))
 	b, c := a, a
+	// The last 1 to 12 bytes are mixed by final.
 	for len(data) > 12 {
 		a, b, c = a+word(data), b+word(data[4:]), c+word(data[8:])
 		a, b, c = mix(a, b, c)

@@ -37,6 +37,8 @@ func Matches(f *scan.File) bool {
 
 // find returns where the superblock begins (specification, II.A).
 func find(f *scan.File) (int64, bool) {
+	// These are the places that the format permits (II.A). MATLAB begins its files of
+	// version 7.3 with a user block of 512 bytes.
 	for at := int64(0); at <= mostUserBlock && at < f.Size(); at = max(512, 2*at) {
 		b, err := f.Bytes(at, int64(len(signature)))
 		if err == nil && string(b) == signature {
@@ -61,6 +63,7 @@ func (r *reader) open() (superblock, error) {
 	if !ok {
 		return superblock{}, scan.Corruptf("it has no signature of HDF5")
 	}
+	// Addresses count from the signature, so a user block shifts all of them.
 	r.base = at
 	n := min(mostSuperblock, r.file.Size()-at)
 	c, err := r.cursor(0, n)
@@ -85,17 +88,22 @@ func (r *reader) openOld(c *cursor, version byte) (s superblock, err error) {
 		return s, err
 	}
 	c.skip(1 + 2 + 2 + 4) // reserved, ranks of trees, flags
+	// Version 1 adds a rank of the trees of chunks, and 2 reserved bytes.
 	if version == 1 {
 		c.skip(4)
 	}
 	base := c.address()
 	c.address() // free space
 	end, driver := c.address(), c.address()
+	// A symbol table entry (III.C) ends the superblock. Its cache is not needed: the
+	// header of the root group says the same.
 	c.address() // the name of the root
 	s = superblock{root: c.address(), extension: undefined}
 	if err := c.err(); err != nil {
 		return s, err
 	}
+	// A driver block (II.B): the family or the multi driver has spread the addresses over
+	// several files.
 	if driver != undefined {
 		return s, scan.Unsupportedf("a file of several parts")
 	}
@@ -116,6 +124,8 @@ func (r *reader) openNew(c *cursor) (s superblock, err error) {
 	if err := c.err(); err != nil {
 		return s, err
 	}
+	// The cursor has bytes of the file beyond the superblock. The checksum does not cover
+	// them.
 	c.data = c.data[:c.position]
 	if _, err := r.verify(c); err != nil {
 		return s, err
@@ -126,6 +136,7 @@ func (r *reader) openNew(c *cursor) (s superblock, err error) {
 // setSizes reads the sizes of addresses and lengths.
 func (r *reader) setSizes(c *cursor) error {
 	c.sizes = sizes{int(c.byte()), int(c.byte())}
+	// H5Pset_sizes also permits 16 bytes. No int64 holds such an address.
 	for _, n := range []int{c.sizes.address, c.sizes.length} {
 		if n != 2 && n != 4 && n != 8 {
 			return scan.Unsupportedf("addresses or lengths of %s", quantity.Count(n, "bytes"))
@@ -139,6 +150,7 @@ func (r *reader) setSizes(c *cursor) error {
 // may have been added or removed since: then all addresses count from where the
 // superblock is now, and not from the base that it has.
 func (r *reader) checkEnd(base, end int64) error {
+	// The HDF5 library refuses such a file, too ("truncated file").
 	if there := r.file.Size() - r.base; end-base > there {
 		return scan.Corruptf("it has %s of %d: it was cut off", quantity.Count(there, "bytes"), end-base)
 	}

@@ -157,6 +157,7 @@ func (d *datatype) integers(data []byte, single bool) (any, error) {
 func (d *datatype) floats(data []byte, single bool) (any, error) {
 	switch {
 	case d.brain:
+		// Attributes have no floats of 16 bits. A float32 holds each of them exactly.
 		return numbers(d, data, single, func(v uint64) float32 { return dtype.BFloat16(v).Float32() }), nil
 	case d.size == 2:
 		return numbers(d, data, single, func(v uint64) float32 { return dtype.Float16(v).Float32() }), nil

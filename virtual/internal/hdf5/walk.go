@@ -78,6 +78,8 @@ func (w *walk) visit(path string, address int64, depth int) error {
 	if depth > mostGroups {
 		n.reason = scan.Unsupportedf("groups nested more than %d deep", mostGroups)
 	} else if err := w.object(n, path, address); err != nil {
+		// Damage fails the whole file, and so does a root that cannot be read. Any other
+		// object is left out alone.
 		if !errors.Is(err, scan.ErrUnsupported) || path == "" {
 			return fmt.Errorf("%q: %w", path, err)
 		}
@@ -102,6 +104,7 @@ func (w *walk) visit(path string, address int64, depth int) error {
 			w.set.Arrays = append(w.set.Arrays, &scan.Array{Path: below, Refused: scan.Unsupportedf("%v", err)})
 			continue
 		}
+		// Soft links may lead to objects that come later. They wait for the second pass.
 		if l.kind != linkHard || w.nodes[l.address] != nil {
 			w.further = append(w.further, further{below, address, l})
 			continue
@@ -128,6 +131,7 @@ func (w *walk) object(n *node, path string, address int64) error {
 	if err != nil {
 		return err
 	}
+	// Either is enough: an array that lacks the other one is damaged, and is no group.
 	if o.find(kindLayout) != nil || o.find(kindDataspace) != nil {
 		return w.addArray(n, path, o)
 	}
@@ -138,6 +142,7 @@ func (w *walk) object(n *node, path string, address int64) error {
 	if err != nil {
 		return err
 	}
+	// netCDF marks its files with this attribute of the root, and h5netcdf does, too.
 	if path == "" && slices.ContainsFunc(list, func(a attribute) bool { return a.name == attrProperties }) {
 		w.set.Format = "NetCDF-4"
 	}
@@ -309,6 +314,7 @@ func scanWith(r *reader) (*scan.Dataset, error) {
 func (w *walk) finish() {
 	w.dimensions()
 	taken := map[string]bool{}
+	// A dimension without values leaves its name to others.
 	for _, f := range w.found {
 		taken[f.array.Path] = !f.scale.noVariable
 	}
@@ -361,6 +367,7 @@ func (r *reader) readSharedTable(address int64, indexes int) error {
 		c.skip(2) // version, type
 		kinds := c.uint16()
 		c.skip(4 + 2 + 2 + 2) // sizes and counts
+		// The index finds equal messages, for writers. References lead into the heap.
 		c.address()
 		r.shared = append(r.shared, sharedHeap{kinds, c.address()})
 	}
@@ -433,6 +440,7 @@ const mostInline = 1 << 20
 // inline copies the text of an array into its chunks. The file has only references in
 // them, which no codec follows.
 func (w *walk) inline(a *scan.Array, d *described) error {
+	// The references are inside encoded chunks, and a scan decodes none.
 	if len(d.filters) > 0 {
 		return scan.Unsupportedf("its elements are text of variable length, and its chunks are encoded")
 	}

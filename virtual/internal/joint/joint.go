@@ -26,9 +26,11 @@ type Reads struct {
 // Get reads n bytes of a file from an offset on, and appends them to dst.
 func (j *Reads) Get(ctx context.Context, f File, off, n int64, dst []byte) ([]byte, store.Info, error) {
 	paced := store.TraitsOf(f.From).Requests > 0
+	// A far store without a limit of its own: bound the requests here.
 	if _, near := store.As[store.Opener](f.From); !paced && !near {
 		return j.getAlone(ctx, f, off, n, dst)
 	}
+	// Local files have no requests to save, and a long read gains nothing from others.
 	if !paced || n >= mostSpan {
 		return f.From.Get(ctx, f.Key, store.Request{Range: store.Span(off, n)}, dst)
 	}
@@ -107,6 +109,7 @@ func (f File) serve(all []*piecewise) {
 		group := all[:k]
 		all = all[k:]
 		if len(all) == 0 {
+			// Mostly there is one group. It needs no goroutine of its own.
 			f.read(group, end)
 			break
 		}

@@ -66,9 +66,11 @@ func (h *header) readRecords(c *cursor) error {
 	if err != nil {
 		return err
 	}
+	// STREAMING: the writer could not go back to set the number.
 	if h.streaming = string(b) == strings.Repeat("\xff", len(b)); h.streaming {
 		return nil
 	}
+	// It is a number. Read it again, with the checks of one.
 	c.at -= c.width()
 	h.records, err = c.count()
 	return err
@@ -84,6 +86,7 @@ func (h *header) readDimension(c *cursor) error {
 	if err != nil {
 		return fmt.Errorf("dimension at %d: %w", at, err)
 	}
+	// A length of 0 marks the record dimension, of which the classic model has one.
 	if d.length == 0 {
 		if h.counts {
 			return scan.Corruptf("dimension %q is the second one that counts records", d.name)
@@ -107,6 +110,7 @@ type cursor struct {
 
 // bytes returns the next n bytes.
 func (c *cursor) bytes(n int64) ([]byte, error) {
+	// A damaged length of a name or a list must not read the whole file.
 	if n > maxHeader-c.at {
 		return nil, scan.Unsupportedf("a header of more than %s", quantity.Count(maxHeader, "bytes"))
 	}
@@ -184,6 +188,7 @@ func (c *cursor) list(tag uint32, of string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	// ABSENT is a tag and a count of 0.
 	if found != tag && (found != 0 || n != 0) {
 		return 0, scan.Corruptf("a list with the tag %d and %s at %d, where that of %s is", found, quantity.Count(n, "elements"), c.at, of)
 	}
@@ -233,6 +238,7 @@ func (c *cursor) element() (number uint32, e element, err error) {
 		return 0, element{}, err
 	}
 	e, ok := elements[number]
+	// Types from 7 on in CDF-1 and CDF-2 are damage: their sizes would be guesses.
 	if !ok || number > 6 && c.version != 5 {
 		return 0, element{}, scan.Corruptf("the type %d at %d, which CDF-%d does not have", number, c.at-4, c.version)
 	}
@@ -441,6 +447,7 @@ func (h *header) measure(v *variable) error {
 
 // fill returns the fill value in host byte order.
 func (v *variable) fill() []byte {
+	// An attribute of another type or length is not the fill value of the variable.
 	for _, a := range v.attributes {
 		if a.name == "_FillValue" && a.number == v.number && len(a.raw) == v.element.typ.Size() {
 			return v.element.host(a.raw)
@@ -468,8 +475,10 @@ func (h *header) arrange(fileSize int64) error {
 		if h.stride, ok = checked.Add(h.stride, padded); !ok {
 			return scan.Corruptf("variable %q: the records are larger than 2^63 bytes", v.name)
 		}
+		// A record is complete if the variable that lies last in it is.
 		end = max(end, last)
 	}
+	// Such as one variable of shorts: its records follow each other without padding.
 	if n == 1 {
 		h.stride = h.only().size
 	}
@@ -493,6 +502,7 @@ func (h *header) only() *variable {
 
 // recordsWithin returns the number of records in a file, if the first one ends at end.
 func recordsWithin(fileSize, end, stride int64) int64 {
+	// Not even the first record is complete.
 	if end > fileSize {
 		return 0
 	}

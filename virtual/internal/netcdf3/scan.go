@@ -70,6 +70,7 @@ func scanFile(f *scan.File) (*scan.Dataset, error) {
 	for _, v := range h.variables {
 		a := h.array(v, f.Size(), room)
 		d.Arrays = append(d.Arrays, a)
+		// All variables with records share the bound: each has as many chunks as records.
 		room -= int64(len(a.Chunks))
 	}
 	return d, nil
@@ -81,6 +82,7 @@ const mostChunks = 1 << 22
 // array returns a variable as an array with at most room chunks.
 func (h *header) array(v *variable, fileSize, room int64) *scan.Array {
 	a := &scan.Array{Path: v.name, Type: v.element.typ, Fill: v.fill(), Attributes: attributes(v.attributes)}
+	// Everything in the file is big-endian, headers and values.
 	a.Codecs = []metadata.Extension{scan.Plain(a.Type, true)}
 	if a.Refused = check(v); a.Refused != nil {
 		return a
@@ -98,6 +100,7 @@ func (h *header) array(v *variable, fileSize, room int64) *scan.Array {
 
 // check returns why a variable cannot be an array.
 func check(v *variable) error {
+	// The netCDF library permits 1024 dimensions (NC_MAX_VAR_DIMS).
 	if len(v.dimensions) > grid.MaxRank {
 		return scan.Unsupportedf("variable %q: %s, at most %d are possible", v.name, quantity.Count(len(v.dimensions), "dimensions"), grid.MaxRank)
 	}
@@ -114,6 +117,7 @@ func (h *header) shape(a *scan.Array, v *variable) {
 	for i, number := range v.dimensions {
 		d := h.dimensions[number]
 		n, chunk := d.length, d.length
+		// A record has one index of the first dimension, and lies in one piece.
 		if i == 0 && v.perRecord {
 			n, chunk = h.records, 1
 		}
@@ -128,9 +132,11 @@ func (h *header) locate(a *scan.Array, v *variable, fileSize, room int64) error 
 	if v.perRecord {
 		n, stride = h.records, h.stride
 	}
+	// Only a variable without values may begin anywhere.
 	if n > 0 && v.begin < h.end {
 		return scan.Corruptf("values at %d, in a header of %s", v.begin, quantity.Count(h.end, "bytes"))
 	}
+	// Records that a crashed writer has counted and not written are missing chunks.
 	have := int64(0)
 	if end, ok := checked.Add(v.begin, v.size); ok {
 		have = min(n, recordsWithin(fileSize, end, stride))

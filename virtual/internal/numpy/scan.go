@@ -34,6 +34,7 @@ func Scan(f *scan.File) (*scan.Dataset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("numpy: %w", err)
 	}
+	// np.save appends to an open file. Other bytes behind an array are only noted.
 	for end > 0 && end < f.Size() {
 		at := end
 		if end, err = scanArray(f, d, at); errors.Is(err, scan.ErrCorrupt) {
@@ -60,6 +61,7 @@ func scanArray(f *scan.File, d *scan.Dataset, at int64) (end int64, err error) {
 	case err == nil:
 		end, err = arrange(a, h, f, at+headerBytes(r))
 	case errors.Is(err, dtype.ErrUnsupported):
+		// Such as pickled objects. Without a type it is not known where they end.
 		a.Refused, err = scan.Unsupportedf("%v", err), nil
 	case errors.Is(err, npy.ErrInvalid), errors.Is(err, dtype.ErrInvalid):
 		err = scan.Corruptf("%v", err)
@@ -84,6 +86,7 @@ func arrange(a *scan.Array, h npy.Header, f *scan.File, at int64) (end int64, er
 		return 0, scan.Corruptf("elements of %s in the shape %d from %d on, in a file of %s", h.Type, h.Shape, at, quantity.Count(f.Size(), "bytes"))
 	}
 	a.Shape, a.Type, a.Codecs = h.Shape, h.Type, codecs(h)
+	// The chunk is the whole array. An axis without elements still needs a length.
 	for _, n := range h.Shape {
 		a.Chunk = append(a.Chunk, max(1, n))
 	}

@@ -233,6 +233,7 @@ func (r *reader) raw(d *ifd, t tag) ([]byte, error) {
 	if !fits {
 		return nil, scan.Corruptf("tiff: the IFD at %d: %s has %s", d.at, t, quantity.Count(e.count, "values"))
 	}
+	// Values that fit lie in the entry, left-justified in either byte order.
 	if n <= int64(len(e.inline)) {
 		return e.inline[:n], nil
 	}
@@ -256,6 +257,7 @@ func (r *reader) numbers(d *ifd, t tag) ([]uint64, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The values were read, so the file bounds their number.
 	list, size := make([]uint64, e.count), e.typ.size()
 	for i := range list {
 		list[i] = r.unsigned(b[int64(i)*size:][:size])
@@ -302,6 +304,7 @@ func (r *reader) attribute(d *ifd, t tag) (any, error) {
 	case typ == typeDouble:
 		return scalar(t, list(b, 8, func(b []byte) float64 { return math.Float64frombits(r.order.Uint64(b)) })), nil
 	case typ == typeRational:
+		// A denominator of 0 gives an infinity or NaN, which attributes may have.
 		return scalar(t, list(b, 8, func(b []byte) float64 {
 			return float64(r.order.Uint32(b)) / float64(r.order.Uint32(b[4:]))
 		})), nil
@@ -365,8 +368,10 @@ func (r *reader) codecs(d *ifd, a *scan.Array) ([]metadata.Extension, error) {
 	case 1:
 		return []metadata.Extension{r.serial(a.Type)}, nil
 	case 32773:
+		// PackBits (section 9) knows no predictor.
 		return []metadata.Extension{r.serial(a.Type), imagecodecs.PackBits()}, nil
 	case 5:
+		// Section 13. Codes begin at the most significant bit, unlike those of GIF.
 		return r.predicted(d, a, imagecodecs.LZW())
 	case 8, 32946: // Adobe's Deflate, and the number before it was registered
 		return r.predicted(d, a, numcodecs.Zlib(effort))
@@ -414,6 +419,8 @@ func (r *reader) predicted(d *ifd, a *scan.Array, compressor metadata.Extension)
 	case n == 2:
 		return nil, scan.Unsupportedf("predictor 2, horizontal differencing, of %s samples; %s", a.Type, imagecodecs.Remedy)
 	case n == 3 && a.Type.Kind() == dtype.KindFloat:
+		// The predictor (Adobe's Technical Note 3) sorts bytes by significance, whatever
+		// the byte order of the file.
 		return []metadata.Extension{imagecodecs.FloatPredictor(a.Type, axis, whole(a)), codec.Bytes("little"), compressor}, nil
 	case n == 3:
 		return nil, scan.Unsupportedf("predictor 3, of floating point, with %s samples", a.Type)

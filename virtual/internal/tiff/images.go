@@ -95,6 +95,8 @@ func (r *reader) role(d *ifd, otherwise role) (role, error) {
 		return 0, err
 	}
 	old, err := r.number(d, oldSubfileType, 0)
+	// Bit 2 of NewSubfileType is a transparency mask, and bit 0 a smaller version, which
+	// an old SubfileType of 2 is as well.
 	switch {
 	case err != nil:
 		return 0, err
@@ -169,6 +171,7 @@ type stack struct {
 // pages is the number of images at full resolution that have an IFD.
 func stackOf(d *ifd, a *scan.Array, pages int) *stack {
 	const uic2 = 33629 // has a value for each plane
+	// A MetaMorph STK has one IFD for all planes, which follow each other.
 	if e, ok := d.entries[uic2]; ok && e.count > 1 {
 		return &stack{program: "MetaMorph", shape: []int64{e.count}, names: []string{"plane"}}
 	}
@@ -196,6 +199,7 @@ func imageJ(text string) *stack {
 			order = value
 		}
 	}
+	// A single image has no such line.
 	if numbers["images"] == 0 {
 		return nil
 	}
@@ -220,6 +224,7 @@ func shaped(text string) *stack {
 		Axes      string
 		Truncated bool
 	}
+	// tifffile writes an IFD for each page unless it is called with truncate=True.
 	if json.Unmarshal([]byte(text), &m) != nil || !m.Truncated || len(m.Shape) == 0 {
 		return nil
 	}
@@ -251,6 +256,7 @@ func (r *reader) addPlanes(a *scan.Array, s *stack) error {
 	case planes == 1:
 		return nil
 	case len(a.Codecs) != 1:
+		// Nothing says where the other planes of a compressed image begin.
 		return scan.Unsupportedf("the image is compressed")
 	case !isContiguous(a, bytes):
 		return scan.Unsupportedf("the image does not lie in one piece")
@@ -278,6 +284,7 @@ func (s *stack) before(samples int64) (shape []int64, names []string, ok bool) {
 	if !s.whole {
 		return s.shape, s.names, true
 	}
+	// Cut axes from the end until they have the samples of one image.
 	i, n := len(s.shape), int64(1)
 	for ok = true; ok && n != samples && i > 0; {
 		i--
@@ -351,6 +358,7 @@ func ome(text string, a *scan.Array, pages int) *stack {
 			return &stack{apart: fmt.Sprintf("OME-XML says that there are planes of the shape %d", s.shape)}
 		}
 	}
+	// Most OME-TIFF files have an IFD for each plane.
 	if planes <= int64(pages) {
 		return nil
 	}
@@ -368,6 +376,7 @@ func (m *omeDocument) otherFiles() string {
 	for _, p := range m.Pixels {
 		for _, d := range p.Data {
 			is := strings.TrimSpace(d.UUID.Text)
+			// A document without a UUID is that of the file with the first one.
 			if own == "" {
 				own = is
 			}
@@ -383,6 +392,7 @@ func (m *omeDocument) otherFiles() string {
 // one plane are no axis.
 func (p *omePixels) axes(samples int64) (shape []int64, names []string) {
 	channels, joined := p.C, false
+	// SizeC counts samples: a channel of RGB counts as three.
 	for _, c := range p.Channels {
 		if c.Samples > 1 {
 			channels, joined = channels-(c.Samples-1), true
@@ -391,6 +401,7 @@ func (p *omePixels) axes(samples int64) (shape []int64, names []string) {
 	if !joined {
 		channels = checked.CeilDiv(p.C, samples)
 	}
+	// The usual order, XYZCT, from the slowest axis on.
 	lengths, order := map[rune]int64{'Z': p.Z, 'C': channels, 'T': p.T}, []rune("TCZ")
 	if rest, ok := strings.CutPrefix(p.Order, "XY"); ok && len(rest) == 3 && strings.Trim(rest, "ZCT") == "" {
 		order = []rune(rest)
@@ -413,6 +424,7 @@ func (p *omePixels) planesHeld(planes int64) (n int64) {
 		case d.IFD != nil:
 			n++
 		default:
+			// TiffData without attributes stands for all planes, in their order.
 			return planes
 		}
 	}
@@ -486,6 +498,7 @@ func scalesOf(a *scan.Array) (scale, offset float64, err error) {
 		}
 		x, err := strconv.ParseFloat(is.Text, 64)
 		sample, unknown := strconv.Atoi(is.Sample)
+		// x - x is NaN for an infinity, too.
 		if err != nil || unknown != nil || math.IsNaN(x-x) {
 			return 0, 0, scan.Unsupportedf("an attribute: the %s %.40q for the sample %.40q in %s, which are no numbers", is.Role, is.Text, is.Sample, gdal.Metadata)
 		}

@@ -53,6 +53,7 @@ func (r *reader) ifd(at int64) (d *ifd, next int64, err error) {
 		return nil, 0, scan.Corruptf("tiff: the IFD at %d is reached twice", at)
 	}
 	r.seen[at] = true
+	// Bytes of the number of entries, of an entry, and of the offset of the next IFD.
 	counter, size, link := int64(2), int64(12), int64(4)
 	if r.big {
 		counter, size, link = 8, 20, 8
@@ -62,6 +63,7 @@ func (r *reader) ifd(at int64) (d *ifd, next int64, err error) {
 		return nil, 0, err
 	}
 	n := r.unsigned(b)
+	// There are 65,536 tags. BigTIFF has a number of 8 bytes, which may be damaged.
 	if n == 0 || n > math.MaxUint16 {
 		return nil, 0, scan.Corruptf("tiff: the IFD at %d has %s", at, quantity.Count(n, "entries"))
 	}
@@ -84,6 +86,8 @@ func (r *reader) entry(d *ifd, b []byte) error {
 	if _, known := d.entries[t]; known {
 		return nil
 	}
+	// The tag and the type take 2 bytes each. The rest is a count, and the values or
+	// their offset, of 4 bytes each or of 8 in BigTIFF.
 	word := (len(b) - 4) / 2
 	count, err := offset(r.unsigned(b[4 : 4+word]))
 	if err != nil {
@@ -249,11 +253,13 @@ func (r *reader) layout(d *ifd) (l layout, err error) {
 	if plane > 2 {
 		return l, scan.Corruptf("PlanarConfiguration is %d", plane)
 	}
+	// PlanarConfiguration means nothing for a single sample.
 	l.planar = plane == 2 && l.samples > 1
 	if l.tiled {
 		return l, nil
 	}
 	l.columns = l.width
+	// Without RowsPerStrip, or with its usual default 2^32 - 1, the image is one strip.
 	l.rows, err = r.number(d, rowsPerStrip, l.height)
 	if l.rows = min(l.rows, l.height); err == nil && l.rows == 0 {
 		err = scan.Corruptf("RowsPerStrip is 0")
@@ -305,6 +311,8 @@ func (r *reader) chunks(d *ifd, l layout, a *scan.Array, bytes int64) ([]scan.Ch
 		return nil, scan.Corruptf("%d %s and %d %s for %s", len(offsets), at, len(counts), size, quantity.Count(n, "chunks"))
 	}
 	list, err := r.places(offsets[:n], counts[:n])
+	// Compressed chunks end by themselves. Bytes behind plain samples would be taken for
+	// more of them.
 	if len(a.Codecs) == 1 {
 		l.trim(list, bytes)
 	}
@@ -314,6 +322,7 @@ func (r *reader) chunks(d *ifd, l layout, a *scan.Array, bytes int64) ([]scan.Ch
 // trim leaves out what some writers store behind the samples of chunks that are not
 // compressed, of which a whole one has some bytes.
 func (l layout) trim(list []scan.Chunk, bytes int64) {
+	// Strips are numbered plane by plane if samples are stored apart.
 	down := checked.CeilDiv(l.height, l.rows)
 	for i := range list {
 		rows := l.rows
@@ -331,6 +340,7 @@ func (r *reader) places(offsets, counts []uint64) (list []scan.Chunk, err error)
 		n := counts[i]
 		switch {
 		case n == 0:
+			// GDAL leaves out tiles without data (SPARSE_OK): both numbers are 0.
 		case off == 0 || off > end || n > end-off:
 			return nil, scan.Corruptf("chunk %d has %s at %d, in a file of %d", i, quantity.Count(n, "bytes"), off, end)
 		default:

@@ -22,6 +22,7 @@ func Matches(f *scan.File) bool {
 	if err != nil {
 		return false
 	}
+	// The number 42 marks TIFF, and 43 BigTIFF: * and + in ASCII.
 	switch string(b) {
 	case "II*\x00", "MM\x00*", "II+\x00", "MM\x00+":
 		return true
@@ -57,6 +58,7 @@ func Scan(f *scan.File) (*scan.Dataset, error) {
 		if err != nil {
 			return nil, err
 		}
+		// ImageJ describes the first image only, and means all of them.
 		if i == 0 {
 			values = calibrationOf(a)
 		}
@@ -78,6 +80,7 @@ func setValues(d *scan.Dataset, a *scan.Array, is role, c *calibration) {
 	if err := setMeaning(a); err != nil {
 		note(err)
 	}
+	// The samples of a mask are flags, and no measured values.
 	if is == mask {
 		return
 	}
@@ -98,6 +101,7 @@ func (r *reader) addStack(d *scan.Dataset, a *scan.Array, of image, pages int) {
 		d.Omit(a.Path, "%s", s.apart)
 		return
 	}
+	// Each image of the stack has its own IFD, as usual. Nothing is behind them.
 	if pages > 1 && s.only {
 		if n, ok := checked.Product(s.shape...); d.Arrays == nil && (!ok || n > int64(pages)) {
 			d.Omit(a.Path, "%s says that there are images of the shape %d, and %d are there", s.program, s.shape, pages)
@@ -128,6 +132,7 @@ func open(f *scan.File) (r *reader, first int64, err error) {
 		return r, int64(r.order.Uint32(head[4:])), nil
 	}
 	r.big = true
+	// Bytes 4 to 7 are the size of offsets, so far always 8, and a zero.
 	if r.order.Uint16(head[4:]) != 8 || r.order.Uint16(head[6:]) != 0 {
 		return nil, 0, scan.Unsupportedf("tiff: BigTIFF with offsets of %s", quantity.Count(r.order.Uint16(head[4:]), "bytes"))
 	}

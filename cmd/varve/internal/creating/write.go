@@ -71,6 +71,11 @@ func openSelected(cmd *cobra.Command, location, sel string) (a *zarr.Array, to *
 	if err = node.CheckOwn(cmd.Context(), location, a); err == nil {
 		to, err = source.Selected(cmd.Context(), a, sel)
 	}
+	if err == nil {
+		err = source.CheckUnmoved(cmd, location, to, func(ctx context.Context, was *zarr.Array) (*zarr.View, error) {
+			return source.Selected(ctx, was, sel)
+		})
+	}
 	if err != nil {
 		_ = a.Close() // nothing was written
 		return nil, nil, err

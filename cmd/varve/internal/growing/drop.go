@@ -3,12 +3,14 @@
 package growing
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
@@ -21,6 +23,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/rechunk"
+	"varve.dev/zarr/selection"
 )
 
 // dropping is the command drop.
@@ -143,9 +146,14 @@ func (d *dropping) run(cmd *cobra.Command, location string) error {
 			r.Stop = max(low, shape[one.Axis])
 		}
 		if *d.sel != "" {
-			if r, err = d.selected(cmd, one); err != nil {
-				return false, err
-			}
+			r, err = d.selected(cmd, one)
+		}
+		// Values of a coordinate mean the same elements, wherever they are.
+		if err == nil && !strings.Contains(*d.sel, "..") && r.Stop <= shape[one.Axis] {
+			err = d.checkUnmoved(cmd, one, r)
+		}
+		if err != nil {
+			return false, err
 		}
 		one.Wanted = rechunk.Removal{Axis: one.Axis, Range: r, Expect: d.Expected(one), Unlock: d.Unlock}
 		shape[one.Axis] = max(0, r.Len())
@@ -178,6 +186,29 @@ func (d *dropping) run(cmd *cobra.Command, location string) error {
 		}
 	}
 	return d.All(cmd, location, list, group)
+}
+
+// checkUnmoved returns an error if the range has other elements than when the command
+// began.
+func (d *dropping) checkUnmoved(cmd *cobra.Command, one *rechunking.Moved, r grid.Interval) error {
+	of := func(_ context.Context, a *zarr.Array) (*zarr.View, error) {
+		box := make(selection.Basic, a.Rank())
+		for i, n := range a.Shape() {
+			if box[i] = selection.Stepped(0, n, 1); i == one.Axis {
+				stop := r.Stop
+				if strings.HasSuffix(d.text, ":") {
+					stop = n // to the end, wherever it was
+				}
+				box[i] = selection.Stepped(r.Start, stop, 1)
+			}
+		}
+		return a.View(box)
+	}
+	now, err := of(cmd.Context(), one.Array)
+	if err != nil {
+		return err
+	}
+	return source.CheckUnmoved(cmd, one.Location, now, of)
 }
 
 // rehearse returns the error that the command would return, if that is known.

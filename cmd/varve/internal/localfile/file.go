@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/vfs"
 )
@@ -183,7 +184,11 @@ func (p *patient) wait() error {
 // Open opens a file. It stops when the context ends, because opening a named pipe
 // blocks until there is a writer.
 func Open(ctx context.Context, name string) (*os.File, error) {
-	if info, err := os.Stat(name); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+	info, err := os.Stat(name)
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		session.ReadOnce(ctx, name)
+	}
+	if err != nil || info.Mode()&os.ModeNamedPipe == 0 {
 		return os.Open(name)
 	}
 	type opened struct {

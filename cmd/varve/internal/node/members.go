@@ -5,6 +5,8 @@ package node
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"strconv"
@@ -14,7 +16,10 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
+	"varve.dev/zarr/internal/dimension"
+	"varve.dev/zarr/store"
 )
 
 // Member is an array of a group that a command changes.
@@ -30,49 +35,49 @@ type Filter struct {
 	Dimensions []string // arrays with any of these dimensions; nil selects all arrays
 }
 
-// Arrays opens the selected arrays of a group in alphabetical order, for a command that
-// changes all of them. It leaves out symbolic links, because an array is changed under
-// its own name. It reads the documents of the arrays, since consolidated metadata may be
-// older. The sequence ends with an error if an array cannot be opened, or if no array has
-// one of the dimensions.
+// Arrays opens the selected arrays of a group as [zarr.Group.Arrays] does, and prints a
+// note for those that are left out because they are outside the group.
 func Arrays(cmd *cobra.Command, location string, g *zarr.Group, access *zarr.Options, which Filter) iter.Seq2[Member, error] {
 	return func(yield func(Member, error) bool) {
-		var known, found []string // names of dimensions: of all arrays, and of those yielded
-		for m, err := range g.Unconsolidated().Members(cmd.Context(), which.Deep) {
-			if err = cmp.Or(err, m.Err); err != nil {
-				yield(Member{}, err)
-				return
-			}
-			listed, is := m.Node.(*zarr.Array)
-			if !is {
-				continue
-			}
-			names := listed.DimensionNames()
-			known = append(known, names...)
-			if which.Dimensions != nil && !slices.ContainsFunc(names, func(n string) bool { return slices.Contains(which.Dimensions, n) }) {
-				continue
-			}
-			// Opening an array may finish an interrupted change, so a link is not opened.
-			other, err := IsOther(cmd, location, g, m.Path, which.Deep)
-			if other && err == nil {
-				continue
-			}
-			found = append(found, names...)
-			one := Member{Name: m.Path, Location: Clean(location) + "/" + m.Path}
-			if err == nil {
-				one.Array, err = g.At(m.Path).OpenArray(cmd.Context(), access)
-			}
-			if !yield(one, err) || err != nil {
-				return
+		opt := &zarr.ArraysOptions{Deep: which.Deep, Dimensions: which.Dimensions, Options: access}
+		opt.Link = func(path string, to store.Path) {
+			if !isBelow(g, to, which.Deep) {
+				session.Note(cmd, Clean(location)+"/"+path, fmt.Sprintf("is left unchanged: it is a symbolic link to /%s, which is not in the group", to))
 			}
 		}
-		for _, name := range which.Dimensions {
-			if !slices.Contains(found, name) {
-				yield(Member{}, MissingDimension(name, known))
+		for a, err := range g.Arrays(cmd.Context(), opt) {
+			var none *dimension.MissingError
+			if errors.As(err, &none) {
+				err = MissingDimension(none.Name, none.Known)
+			}
+			one := Member{}
+			if err == nil {
+				one = Member{strings.TrimPrefix(strings.TrimPrefix(a.Path(), g.Path()), "/"), "", a}
+				one.Location = Clean(location) + "/" + one.Name
+			}
+			if !yield(one, err) {
 				return
 			}
 		}
 	}
+}
+
+// isBelow reports whether a place is in a group, for an array at any depth or directly
+// below the group.
+func isBelow(g *zarr.Group, to store.Path, deep bool) bool {
+	group, err := store.ParsePath(g.Path())
+	if err == nil {
+		group, err = store.DirectoriesOf(g.Location().Store()).Resolve(group)
+	}
+	for err == nil && !to.IsRoot() {
+		if to = to.Parent(); to == group {
+			return true
+		}
+		if !deep {
+			break
+		}
+	}
+	return false
 }
 
 // MissingDimension returns the error for a dimension that no array of a group has. known

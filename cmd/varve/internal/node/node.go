@@ -7,7 +7,6 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
@@ -210,45 +209,6 @@ func (s *Store) List(ctx context.Context, dir store.Path, how store.Listing) ite
 		return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, err) }
 	}
 	return store.List(ctx, s.Store, p, how)
-}
-
-// IsOther reports whether a member of a group is a symbolic link to an array. Commands
-// that change all arrays of a group skip such members, because an array in the group is
-// changed under its own name. If the array is outside the group, IsOther prints a note.
-// Unless deep is set, groups below count as outside.
-func IsOther(cmd *cobra.Command, location string, g *zarr.Group, member string, deep bool) (bool, error) {
-	s := g.Location().Store()
-	group, err := store.ParsePath(g.Path())
-	if err != nil {
-		return false, err
-	}
-	named, err := group.Join(member)
-	if err != nil {
-		return false, err
-	}
-	// The group itself may lie behind a link, so compare resolved paths.
-	if group, err = store.DirectoriesOf(s).Resolve(group); err != nil {
-		return false, err
-	}
-	plain, err := group.Join(member)
-	if err != nil {
-		return false, err
-	}
-	real, err := store.DirectoriesOf(s).Resolve(named)
-	if err != nil || real == plain {
-		return false, err
-	}
-	// Look for the group above the target of the link.
-	for p := real; !p.IsRoot(); {
-		if p = p.Parent(); p == group {
-			return true, nil
-		}
-		if !deep {
-			break
-		}
-	}
-	session.Note(cmd, Clean(location)+"/"+member, fmt.Sprintf("is left unchanged: it is a symbolic link to /%s, which is not in the group", real))
-	return true, nil
 }
 
 // ManifestFolder is the folder of a manifest, as a path of a store.

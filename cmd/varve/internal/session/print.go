@@ -24,7 +24,7 @@ func WantsJSON(cmd *cobra.Command) bool {
 // spelling.
 //
 // The document of a command that has changed a repository of Icechunk waits for the
-// commit, which may fail ([Finish]).
+// commit, which may fail ([Attempt]).
 func PrintJSON(cmd *cobra.Command, v any) error {
 	if h := heldOf(cmd.Context()); h != nil && h.staged.Begun() && WantsJSON(cmd) {
 		return PrintDocument(cmd, &h.document, v)
@@ -70,8 +70,8 @@ func PrintLines(cmd *cobra.Command, document any, lines ...string) error {
 // Confirm prints one line at a terminal that a change is done. Programs use the exit
 // status instead.
 func Confirm(cmd *cobra.Command, format string, args ...any) {
-	if w := cmd.ErrOrStderr(); console.IsTerminal(w) && !WantsJSON(cmd) {
-		fmt.Fprintf(w, "%s\n", phrase.Printable(fmt.Sprintf(format, args...))) // the change is done even if this fails
+	if console.IsTerminal(cmd.ErrOrStderr()) && !WantsJSON(cmd) {
+		sayLater(cmd, phrase.Printable(fmt.Sprintf(format, args...))+"\n")
 	}
 }
 
@@ -92,7 +92,7 @@ func PrintDocument(cmd *cobra.Command, w io.Writer, v any) error {
 // --json it prints nothing: there programs expect an error alone.
 func Note(cmd *cobra.Command, location, text string) {
 	if !WantsJSON(cmd) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: %s\n", phrase.Printable(location), phrase.Printable(text))
+		sayLater(cmd, fmt.Sprintf("note: %s: %s\n", phrase.Printable(location), phrase.Printable(text)))
 	}
 }
 

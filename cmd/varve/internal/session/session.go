@@ -9,10 +9,8 @@
 package session
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,12 +61,11 @@ func Begin(cmd *cobra.Command, args []string) (shown []string, end func(), err e
 	awaitLocks(cmd)
 	Watch(cmd)
 	withRemarks(cmd)
-	staged := &icechunk.Staging{Rehearsal: isDry(cmd)}
-	cmd.SetContext(context.WithValue(icechunk.WithStaging(cmd.Context(), staged), heldKey{}, &held{staged: staged}))
+	h := hold(cmd, args)
 	err = openCache(cmd)
 	return args, func() {
 		closeCache(cmd.Context())
-		_ = staged.Close() // what is worth anything is committed
+		_ = h.staged.Close() // what is worth anything is committed
 	}, err
 }
 
@@ -93,53 +90,6 @@ func Try(cmd *cobra.Command, do func() error) error {
 
 // messageFlag is the flag that has the message of commits.
 const messageFlag = "message"
-
-// held is what waits for the end of a command: changes of repositories of Icechunk, and
-// the document that tells of them.
-type held struct {
-	staged   *icechunk.Staging
-	document bytes.Buffer
-}
-
-type heldKey struct{}
-
-// heldOf returns what waits for the end of a command, or nil.
-func heldOf(ctx context.Context) *held {
-	h, _ := ctx.Value(heldKey{}).(*held)
-	return h
-}
-
-// Finish ends a command that has returned err. If it has succeeded, it publishes what the
-// command has changed in repositories of Icechunk, as one commit to each branch. It
-// prints the document that waits for that, unless the commit fails.
-func Finish(cmd *cobra.Command, err error) error {
-	h := heldOf(cmd.Context())
-	if h == nil {
-		return err
-	}
-	if err == nil {
-		if err := h.commit(cmd); err != nil {
-			return err
-		}
-	}
-	if _, failed := h.document.WriteTo(cmd.OutOrStdout()); failed != nil {
-		return errors.Join(err, failed)
-	}
-	return err
-}
-
-// commit publishes the changes of repositories.
-func (h *held) commit(cmd *cobra.Command) error {
-	message := "varve " + cmd.Name()
-	if f := cmd.Flag(messageFlag); f != nil && f.Value.String() != "" {
-		message = f.Value.String()
-	}
-	commits, err := h.staged.Commit(cmd.Context(), message)
-	for _, c := range commits {
-		Note(cmd, WithoutSecrets(c.Repository), fmt.Sprintf("committed %v to the branch %s", c.ID, c.Branch))
-	}
-	return err
-}
 
 // ExperimentalFlag is the flag that permits extensions which are proposed for Zarr but
 // not accepted.

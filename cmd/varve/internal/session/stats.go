@@ -34,11 +34,10 @@ func WithStats(c *cobra.Command) *cobra.Command {
 		// A verdict is a result, too. With --json the counts are a member of the
 		// document.
 		if err == nil && !WantsJSON(cmd) || errors.As(err, &v) && !WantsJSON(cmd) {
-			_, failed := fmt.Fprintln(cmd.ErrOrStderr(), counter.Stats())
-			if c := cacheOf(cmd.Context()); c != nil && failed == nil {
-				_, failed = fmt.Fprintln(cmd.ErrOrStderr(), cacheText(c.Stats()))
+			sayLater(cmd, fmt.Sprintln(counter.Stats()))
+			if c := cacheOf(cmd.Context()); c != nil {
+				sayLater(cmd, fmt.Sprintln(cacheText(c.Stats())))
 			}
-			err = errors.Join(err, failed)
 		}
 		return err
 	}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/icechunk"
+)
+
+// A command that changes a repository of Icechunk works in a session, and commits when it
+// has succeeded. If others have committed meanwhile, the session is rebased. If that is
+// not possible, the whole command runs again in a session at the new tip: its positions
+// and conditions are found anew, so the result is as if it had begun after them. What the
+// first run has printed is dropped.
+
+// held is what waits for the end of a command: changes of repositories of Icechunk, and
+// its output, which must not tell of changes that were not published.
+type held struct {
+	staged   *icechunk.Staging
+	document bytes.Buffer // for standard output
+	notes    bytes.Buffer // for standard error
+	input    *recording   // of standard input, nil if that is not replaced
+	repeated int          // runs before this one
+	printed  map[string]bool
+
+	mu   sync.Mutex
+	pipe string // a file that can be read only once
+}
+
+type heldKey struct{}
+
+// heldOf returns what waits for the end of a command, or nil.
+func heldOf(ctx context.Context) *held {
+	h, _ := ctx.Value(heldKey{}).(*held)
+	return h
+}
+
+// hold prepares the repositories that a command may change, and its streams.
+func hold(cmd *cobra.Command, args []string) *held {
+	h := &held{staged: &icechunk.Staging{Rehearsal: isDry(cmd)}, printed: map[string]bool{}}
+	cmd.SetContext(context.WithValue(icechunk.WithStaging(cmd.Context(), h.staged), heldKey{}, h))
+	if cmd.Flags().Lookup("dry-run") == nil {
+		return h // it changes nothing
+	}
+	cmd.SetOut(waiting{h, cmd.OutOrStdout()})
+	if in := cmd.InOrStdin(); len(args) > 0 && strings.Contains(args[0], "icechunk+") && !console.IsTerminal(in) {
+		h.input = &recording{r: in}
+		cmd.SetIn(&recorded{recording: h.input})
+	}
+	return h
+}
+
+// mostRepeats bounds the runs of a command that meets other commits again and again.
+const mostRepeats = 20
+
+// Attempt runs the work of a command. If it has succeeded, Attempt publishes what the
+// command has changed in repositories of Icechunk, as one commit to each branch, and
+// prints what waits for that.
+func Attempt(cmd *cobra.Command, work func() error) error {
+	h, ctx := heldOf(cmd.Context()), cmd.Context()
+	if h == nil {
+		return work()
+	}
+	for {
+		err := work()
+		if err != nil {
+			return errors.Join(err, h.flush(cmd))
+		}
+		fixed := h.fixed(cmd)
+		// A command that runs again takes what it has read from the new tip.
+		h.staged.Policy.Reads = fixed == ""
+		commits, err := h.staged.Commit(ctx, messageOf(cmd))
+		if err == nil {
+			err = h.flush(cmd)
+		}
+		h.tell(cmd, commits)
+		var conflict *icechunk.ConflictError
+		switch {
+		case !errors.As(err, &conflict):
+			return err
+		case len(commits) > 0 || h.repeated == mostRepeats:
+			return err
+		case fixed != "":
+			return fmt.Errorf("%w; nothing was changed, and the command is not repeated by itself: %s", err, fixed)
+		}
+		if err := h.restart(cmd, ctx, conflict); err != nil {
+			return err
+		}
+	}
+}
+
+// restart prepares another run of a command, which begins at the new tip.
+func (h *held) restart(cmd *cobra.Command, ctx context.Context, because *icechunk.ConflictError) error {
+	h.staged.Reset()
+	h.document.Reset()
+	h.notes.Reset()
+	h.repeated++
+	if h.input != nil {
+		cmd.SetIn(&recorded{recording: h.input})
+	}
+	cmd.SetContext(ctx)
+	withRemarks(cmd)
+	Remark(cmd, Subject(cmd), fmt.Sprintf("the command begins again after the commit %v of %s to the branch %s: %q",
+		because.Tip.ID, because.Tip.Time.Format(time.RFC3339), because.Branch, because.Tip.Message))
+	// Writers that meet again and again should not do so in step.
+	t := time.NewTimer(time.Duration(rand.Int64N(int64(10*time.Millisecond) << min(h.repeated, 8))))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// repeatable are the commands whose second run has the effect of one that began later.
+var repeatable = map[string]bool{
+	"append": true, "write": true, "compact": true, "rechunk": true, "regularize": true, "drop": true,
+	"unlock": true, "attrs": true, "consolidate": true,
+}
+
+// fixedReasons say why some other commands are not repeated.
+var fixedReasons = map[string]string{
+	"resize": "it names lengths, and others have changed what they were chosen for",
+	"insert": "it names a position, and others may have moved what is there",
+	"rm":     "it deletes what others have changed",
+	"create": "others have changed what it would make or replace",
+}
+
+// fixed returns why a command cannot run again, or "".
+func (h *held) fixed(cmd *cobra.Command) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case !repeatable[cmd.Name()]:
+		return cmp.Or(fixedReasons[cmd.Name()], "look what has changed and repeat it")
+	case h.pipe != "":
+		return h.pipe + " is a pipe or a device, and can be read only once"
+	case h.input != nil && !h.input.whole():
+		return fmt.Sprintf("standard input has more than %s, and can be read only once: give a file", phrase.Bytes(mostRecorded))
+	}
+	return ""
+}
+
+// ReadOnce records that a command reads a file which gives its content only once, such as
+// a named pipe. The command cannot run again then.
+func ReadOnce(ctx context.Context, name string) {
+	if h := heldOf(ctx); h != nil {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.pipe = name
+	}
+}
+
+// Former returns the location of a node as it was when the command began, if it runs
+// again because of the commits of others.
+func Former(cmd *cobra.Command, location string) (string, bool) {
+	if h := heldOf(cmd.Context()); h != nil && h.repeated > 0 {
+		return h.staged.Former(location)
+	}
+	return "", false
+}
+
+// messageOf returns the message for commits of a command.
+func messageOf(cmd *cobra.Command) string {
+	if f := cmd.Flag(messageFlag); f != nil && f.Value.String() != "" {
+		return f.Value.String()
+	}
+	return "varve " + cmd.Name()
+}
+
+// tell prints which commits were made.
+func (h *held) tell(cmd *cobra.Command, commits []icechunk.Committed) {
+	for _, c := range commits {
+		if !WantsJSON(cmd) {
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: committed %v to the branch %s\n", phrase.Printable(WithoutSecrets(c.Repository)), c.ID, phrase.Printable(c.Branch))
+		}
+	}
+}
+
+// flush prints what waited.
+func (h *held) flush(cmd *cobra.Command) error {
+	_, _ = h.notes.WriteTo(cmd.ErrOrStderr()) // the change is done even if this fails
+	out := cmd.OutOrStdout()
+	if w, ok := out.(waiting); ok {
+		out = w.w
+	}
+	_, err := h.document.WriteTo(out)
+	return err
+}
+
+// sayLater prints a line to standard error. If the command has changed a repository, the
+// line waits for the commit. A line that an earlier run has printed is not printed again.
+func sayLater(cmd *cobra.Command, line string) {
+	h := heldOf(cmd.Context())
+	switch {
+	case h == nil:
+	case h.repeated > 0 && h.printed[line]:
+		return
+	case h.staged.Begun():
+		h.notes.WriteString(line)
+		return
+	default:
+		h.printed[line] = true
+	}
+	_, _ = io.WriteString(cmd.ErrOrStderr(), line) // the change is done even if this fails
+}
+
+// waiting is standard output. From the first change of a repository on, what is written
+// waits for the commit.
+type waiting struct {
+	h *held
+	w io.Writer
+}
+
+// IsTerminal reports whether the output is a terminal.
+func (w waiting) IsTerminal() bool { return console.IsTerminal(w.w) }
+
+// Write implements [io.Writer].
+func (w waiting) Write(text []byte) (int, error) {
+	if w.h.staged.Begun() {
+		return w.h.document.Write(text)
+	}
+	return w.w.Write(text)
+}
+
+// mostRecorded bounds the bytes of standard input that are kept for another run.
+const mostRecorded = 64 << 20
+
+// recording keeps what was read of a stream. It is safe for concurrent use: a reader of
+// the run before may still wait for bytes, which then belong to the next run.
+type recording struct {
+	r io.Reader
+
+	mu   sync.Mutex
+	kept []byte
+	lost bool // there were too many
+}
+
+// whole reports whether everything was kept that was read.
+func (r *recording) whole() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.lost
+}
+
+// recorded reads a recording from its beginning, and then the stream.
+type recorded struct {
+	*recording
+	at int
+}
+
+// Read implements [io.Reader].
+func (r *recorded) Read(p []byte) (n int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.lost && r.at < len(r.kept) {
+		n = copy(p, r.kept[r.at:])
+		r.at += n
+		return n, nil
+	}
+	n, err = r.r.Read(p)
+	switch {
+	case r.lost:
+	case len(r.kept)+n > mostRecorded:
+		r.kept, r.lost = nil, true
+	default:
+		r.kept = append(r.kept, p[:n]...)
+		r.at = len(r.kept)
+	}
+	return n, err
+}
