@@ -176,6 +176,22 @@ func TestCopies(t *testing.T) {
 	}
 }
 
+// TestCopyReads rebases a session that has copied a chunk which somebody else has changed
+// meanwhile: it has read that chunk, although no bytes have moved.
+func TestCopyReads(t *testing.T) {
+	r := based(t)
+	ours, theirs := session(t, r), session(t, r)
+	if _, err := store.Write(t.Context(), ours, store.Copy(store.MustKey("g/b/c/1"), ours, store.MustKey("g/a/c/0")), store.Flush); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, theirs, "g/a/c/0=hi")
+	commit(t, theirs, "theirs")
+	err := ours.Rebase(t.Context(), icechunk.Policy{Reads: true})
+	if got := strings.Join(kindsOf(t, err), ", "); got != "ReadOfUpdatedNode g/a" {
+		t.Errorf("%s (%v)", got, err)
+	}
+}
+
 // TestReferences copies references in the context of WithReferences: chunks become
 // virtual ones, with the version of their file. Without the context they are copied.
 func TestReferences(t *testing.T) {

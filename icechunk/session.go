@@ -343,10 +343,10 @@ func (s *Session) Can(op store.Op) bool {
 
 // Write implements [store.Writer].
 func (s *Session) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
-	return s.write(ctx, c, d, s.repository.put)
+	return s.write(ctx, c, d, s.repository.write)
 }
 
-// write makes a change. put stores the object of a chunk.
+// write makes a change. put stores or copies the object of a chunk.
 func (s *Session) write(ctx context.Context, c store.Change, d store.Durability, put putFunc) (store.Written, error) {
 	var stored *format.ChunkRef
 	var err error
@@ -354,7 +354,7 @@ func (s *Session) write(ctx context.Context, c store.Change, d store.Durability,
 	switch isChunk := c.Key.Base() != documentName && !isOwn(c.Key); {
 	// The bytes are stored before the lock is taken.
 	case c.Op == store.OpCopy && isChunk:
-		stored, err = s.copied(ctx, c)
+		stored, err = s.copied(ctx, c, put)
 	case c.Op == store.OpCopy:
 		err = fmt.Errorf("%s: %w: only chunks are copied", c.Key, store.ErrUnsupported)
 	case isPut && isChunk:
@@ -444,7 +444,7 @@ func (s *Session) storeChunk(ctx context.Context, value []byte, put putFunc) (*f
 		}
 	}
 	id := newID()
-	if err := put(ctx, chunkObject(id), value); err != nil {
+	if _, err := put(ctx, store.Put(s.repository.root.MustKey(chunkObject(id)), value)); err != nil {
 		return nil, err
 	}
 	ref := format.ChunkRef{Payload: format.Native, ID: id, Length: uint64(len(value))}
