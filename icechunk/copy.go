@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"time"
 
-	"varve.dev/zarr"
 	"varve.dev/zarr/icechunk/internal/format"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
@@ -151,7 +150,7 @@ func (s *Session) virtualAt(ctx context.Context, c store.Change, since time.Time
 		return nil, err
 	}
 	if at.Length == 0 {
-		return nil, fmt.Errorf("%s: %w: a virtual chunk of no bytes", c.Key, zarr.ErrUnsupported)
+		return nil, fmt.Errorf("%s: %w: a virtual chunk of no bytes", c.Key, store.ErrUnsupported)
 	}
 	ref := &format.ChunkRef{Payload: format.Virtual, Location: at.Location, Offset: uint64(at.Offset), Length: uint64(at.Length)}
 	etag, ok := etagOf(at.Version)
