@@ -418,7 +418,8 @@ func folderOf(key store.Key) string {
 	return text
 }
 
-// await keeps a chunk until there is the document of its array. The caller holds the lock.
+// await keeps a chunk until there is the document of its array. The caller holds the
+// lock.
 func (s *Session) await(key store.Key, ref *format.ChunkRef) {
 	folder := folderOf(key)
 	if s.folders[folder] == nil {
