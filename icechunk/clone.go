@@ -261,8 +261,8 @@ func (c *clone) survey(ctx context.Context) error {
 }
 
 // mostIDs bounds the IDs of chunks that are in memory: with more references, their
-// manifests are read several times.
-const mostIDs = 4 << 20
+// manifests are read several times. Tests lower it.
+var mostIDs uint64 = 4 << 20
 
 // copyChunks takes step 2. Manifests repeat the references of those before, so the IDs
 // are in parts by their first bytes, which are random.
