@@ -17,8 +17,8 @@ import (
 // in it. It is safe for concurrent use.
 type Manifest struct {
 	ID ObjectID
-	// Later means that the manifest has fields that this package does not know. References
-	// are encoded without them.
+	// Later means that the manifest has fields that this package does not know.
+	// References are encoded without them.
 	Later  bool
 	body   []byte
 	arrays []References
