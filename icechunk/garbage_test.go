@@ -624,11 +624,14 @@ func (l *listed) List(ctx context.Context, dir store.Path, how store.Listing) it
 // meddling is a store in which something happens before a call.
 type meddling struct {
 	listed
+	mu     sync.Mutex // is held while something happens
 	before func(store.Change)
 }
 
 func (m *meddling) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	m.mu.Lock()
 	m.before(c)
+	m.mu.Unlock()
 	return m.listed.Write(ctx, c, d)
 }
 

@@ -144,6 +144,7 @@ func ParseRepository(body []byte) (*Repository, error) {
 		r.DeletedTags = append(r.DeletedTags, deleted.text(i))
 	}
 	infos := t.vector(4, 4)
+	r.Snapshots = make([]SnapshotInfo, 0, infos.len)
 	for i := range infos.len {
 		r.Snapshots = append(r.Snapshots, parseInfo(infos.table(i)))
 	}
