@@ -404,8 +404,8 @@ func isChunkName(name string) bool {
 	return name == "c" || strings.Trim(strings.TrimPrefix(name, "c."), "0123456789.") == ""
 }
 
-// folderOf returns the folder that a key is in without the last parts that may be those of
-// a chunk. It is the path of the array, or one above it if the array has such a name.
+// folderOf returns the folder that a key is in without the last parts that may be those
+// of a chunk. It is the path of the array, or one above it if the array has such a name.
 func folderOf(key store.Key) string {
 	text := key.String()
 	for text != "" {
