@@ -483,7 +483,10 @@ func TestCollectedChange(t *testing.T) {
 		if err == nil {
 			err = zarr.Write(ctx, a, nil, numbers(7, 600))
 		}
-		if times++; err == nil && times == 1 {
+		switch times++; {
+		case times > 2:
+			return errors.New("the change is repeated twice")
+		case times == 1 && err == nil:
 			_, err = r.CollectGarbage(ctx, noAge)
 		}
 		return err

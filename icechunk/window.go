@@ -238,6 +238,9 @@ func (c *commit) gatherChunks(ctx context.Context, n, was *format.Node, is *stag
 			if err != nil {
 				return err
 			}
+			if err := c.checkKnown(ctx, w); err != nil {
+				return err
+			}
 			changed = append(changed, differing...)
 			if !stays || len(differing) > 0 {
 				if err := c.addManifest(n, refs, files); err != nil {
@@ -281,6 +284,9 @@ func (c *commit) windows(ctx context.Context, n, was *format.Node, is *staged) (
 				w.manifests = append(w.manifests, m)
 				continue
 			}
+			if err := c.checkKnown(ctx, &window{manifests: []format.ManifestRef{m}}); err != nil {
+				return nil, err
+			}
 			for ref, err := range c.base.manifestRefs(ctx, was, m) {
 				if err != nil {
 					return nil, err
@@ -299,6 +305,21 @@ func (c *commit) windows(ctx context.Context, n, was *format.Node, is *staged) (
 		}
 	}
 	return all, nil
+}
+
+// checkKnown returns an error if references of the window have more fields than others
+// that take their place.
+func (c *commit) checkKnown(ctx context.Context, w *window) error {
+	for _, m := range w.manifests {
+		is, err := c.repository.manifest(ctx, c.base.content, m.ID)
+		if err != nil {
+			return err
+		}
+		if is.Later {
+			return errLater
+		}
+	}
+	return nil
 }
 
 // oldRefs yields the references of the base in a window, in order. The next one may reuse
