@@ -52,6 +52,7 @@ type Session struct {
 	early   map[store.Key]*format.ChunkRef                // chunks without the document of an array
 	folders map[string]map[store.Key]bool                 // their keys, by folder
 	aside   store.Store                                   // what no snapshot has
+	sources map[ID]bool                                   // other snapshots that references are from
 	ended   bool
 	failed  error // of a batch: what is not durable must not be published
 }
