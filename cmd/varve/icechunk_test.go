@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"sync"
@@ -36,7 +37,7 @@ func TestIcechunk(t *testing.T) {
 		do(t, days, "append", at+"main/a", "--format", "json", "-m", "days "+days)
 	}
 	must(t, "", "icechunk", "branch", dir, "dev", "--at", "tag:v1")
-	do(t, "", "compact", at+"main/a", "--to", "max:6")
+	do(t, "", "compact", at+"main/a", "--to", "max:6", "--metadata", "author=ada", "--metadata", "a=b=c\n")
 	do(t, "[9]", "append", at+"dev/a", "--format", "json")
 	for ref, want := range map[string]string{"main": "[1,2,3,4,5,6]", "tag:v1": "[1,2,3]", "dev": "[1,2,3,9]"} {
 		if got := strings.TrimSpace(must(t, "", "export", at+ref+"/a", "--format", "json")); got != want {
@@ -45,8 +46,12 @@ func TestIcechunk(t *testing.T) {
 	}
 	log := must(t, "", "icechunk", "log", at+"main")
 	ids := regexp.MustCompile(`(?m)^[0-9A-Z]{20}  \S+ \S+  `)
-	if got, want := ids.ReplaceAllString(log, ""), "varve compact\ndays [6]\ndays [4,5]\nvarve write\na new array\nRepository initialized\n"; got != want {
+	if got, want := ids.ReplaceAllString(log, ""), "varve compact  a=b=c\\n  author=ada\ndays [6]\ndays [4,5]\nvarve write\na new array\nRepository initialized\n"; got != want {
 		t.Errorf("the log is %q, want %q", got, want)
+	}
+	commits := decode(t, must(t, "", "icechunk", "log", at+"main", "--json"))["commits"].([]any)
+	if got := commits[0].(map[string]any)["metadata"]; !reflect.DeepEqual(got, map[string]any{"author": "ada", "a": "b=c\n"}) {
+		t.Errorf("the last commit has the metadata %v", got)
 	}
 	second := strings.Fields(strings.Split(log, "\n")[1])[0]
 	if got := strings.TrimSpace(must(t, "", "export", at+second+"/a", "--format", "json")); got != "[1,2,3,4,5,6]" {
@@ -180,6 +185,8 @@ func TestIcechunkArguments(t *testing.T) {
 		"icechunk log " + dir + " --at main":                    "are for branch and tag",
 		"icechunk init " + dir + "2 main":                       "init takes a repository alone",
 		"icechunk init " + dir + "2 --at main":                  "are for branch and tag",
+		"attrs " + main + "/a set n 1 --metadata ada":           "is no NAME=VALUE",
+		"attrs " + main + "/a set n 1 --metadata =ada":          "is no NAME=VALUE",
 		"icechunk init icechunk+file://" + dir + "2@main":       "leave out @main",
 		"info icechunk+file://" + dir + "/a":                    "write @main before the path of a node, as in repo@main/a",
 		"info icechunk+file://" + dir + "2":                     "nothing is here\n",

@@ -5,8 +5,10 @@ package format
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 )
 
@@ -183,4 +185,32 @@ func FuzzParse(f *testing.F) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestEncodeFlex parses what was encoded, of each kind of value.
+func TestEncodeFlex(t *testing.T) {
+	deep := any("deep")
+	for range mostFlex + 1 {
+		deep = []any{deep}
+	}
+	for _, c := range []struct{ value, want any }{
+		{nil, nil}, {true, true}, {false, false}, {"", ""}, {"über\x00", "über\x00"}, {-1, int64(-1)}, {uint64(math.MaxUint64), uint64(math.MaxUint64)},
+		{1.5, 1.5}, {1e300, 1e300}, {[]int{}, []any{}}, {[]string{"a", "bc"}, []any{"a", "bc"}}, {map[string]int{}, map[string]any{}},
+		{map[string]any{"b": []any{nil, 1, map[string]any{"x": "y"}}, "a": 2.5, "": true}, map[string]any{"b": []any{nil, int64(1), map[string]any{"x": "y"}}, "a": 2.5, "": true}},
+		{struct{ Name string }{"n"}, map[string]any{"Name": "n"}},
+	} {
+		data, err := EncodeFlex(c.value)
+		if err != nil {
+			t.Error(c.value, err)
+			continue
+		}
+		if got, err := ParseFlex(data); err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%v is %v (%v), want %v", c.value, got, err, c.want)
+		}
+	}
+	for _, v := range []any{math.NaN(), func() {}, deep} {
+		if data, err := EncodeFlex(v); err == nil {
+			t.Errorf("%v is encoded as %x", v, data)
+		}
+	}
 }
