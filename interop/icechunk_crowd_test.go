@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -30,7 +31,7 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
-	_ "varve.dev/zarr/store/azure"
+	"varve.dev/zarr/store/azure"
 	"varve.dev/zarr/store/azure/azuretest"
 	_ "varve.dev/zarr/store/gcs"
 	"varve.dev/zarr/store/gcs/gcstest"
@@ -94,6 +95,9 @@ func (c committer) run(ctx context.Context) error {
 		return err
 	}
 	r, err := icechunk.Open(ctx, s, root, nil)
+	for tries := 0; err != nil && tries < 20; tries++ { // faults come before the first commit, too
+		r, err = icechunk.Open(ctx, s, root, nil)
+	}
 	if err != nil {
 		return err
 	}
@@ -431,6 +435,25 @@ var crowdPlaces = map[string]func(t *testing.T) (server string, at func(server s
 			return "az://acme/box/repo?" + url.Values{"endpoint": {server}, "account_key": {azuretest.Key}}.Encode()
 		}
 	},
+	"fake-gcs-server": func(t *testing.T) (string, func(string) string) {
+		endpoint := arrays.Emulator(t, "fake-gcs-server", "fake-gcs-server", func(port string) []string {
+			return []string{"-scheme", "http", "-host", "127.0.0.1", "-port", port, "-backend", "memory", "-log-level", "error"}
+		})
+		r, err := http.Post(endpoint+"/storage/v1/b?project=p", "application/json", strings.NewReader(`{"name":"bucket"}`))
+		check(t, err)
+		check(t, r.Body.Close())
+		return endpoint, func(server string) string { return "gs://bucket/repo?anon=true&endpoint=" + server }
+	},
+	"Azurite": func(t *testing.T) (string, func(string) string) {
+		const account, key = "devstoreaccount1", "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==" // of all who use it
+		endpoint := arrays.Emulator(t, "azurite-blob", "azurite", func(port string) []string {
+			return []string{"--blobHost", "127.0.0.1", "--blobPort", port, "--silent", "--skipApiVersionCheck", "--inMemoryPersistence", "--disableTelemetry"}
+		})
+		check(t, azure.CreateContainer(t.Context(), account, "box", &azure.Options{Endpoint: endpoint + "/" + account, Key: key}))
+		return endpoint, func(server string) string {
+			return "az://" + account + "/box/repo?" + url.Values{"endpoint": {server + "/" + account}, "account_key": {key}}.Encode()
+		}
+	},
 }
 
 // TestIcechunkCrowd lets processes commit to one repository, while garbage of no age is
@@ -449,7 +472,10 @@ func TestIcechunkCrowd(t *testing.T) {
 // requests, such as to lose their answers.
 func TestIcechunkCrowdWithFaults(t *testing.T) {
 	racing.Skip(t)
-	for _, name := range []string{"versitygw", "Google", "Azure"} {
+	for _, name := range slices.Sorted(maps.Keys(crowdPlaces)) {
+		if name == "files" {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			server, at := crowdPlaces[name](t)
 			front, harm := arrays.Harmful(t, server, 20)
