@@ -203,14 +203,20 @@ func (c *crowd) reference(r *reference, number, from, to int) {
 }
 
 // TestIcechunkCrowdOfBoth lets processes of either program commit to one repository in a
-// bucket, while garbage is collected that is older than any session.
+// bucket, while both collect garbage that is older than any session.
 func TestIcechunkCrowdOfBoth(t *testing.T) {
 	racing.Skip(t)
 	service := s3test.Gateway(t, false)
 	location := service.Location(service.Bucket(t), "repo")
 	committers := committersOf(t)
 	c := newCrowd(t, location, committers, fixture.Soaked(t, 6, 40))
-	end := c.collecting(time.Minute)
+	collector := startReference(t, location)
+	end := c.collecting(func(n int) error {
+		if n%2 == 0 {
+			return c.collectGarbage(time.Minute)
+		}
+		return collector.try(map[string]any{"op": "remove", "before": time.Now().Add(-time.Minute).UTC().Format(time.RFC3339)}, nil)
+	})
 	var all sync.WaitGroup
 	for i := range committers {
 		if i%2 == 0 {

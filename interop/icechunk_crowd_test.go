@@ -287,25 +287,22 @@ func (c *crowd) process(number int, kills int) {
 	}
 }
 
-// collecting collects garbage of an age all the while, until the result is called.
-func (c *crowd) collecting(age time.Duration) (end func()) {
+// collecting calls collect after each tenth commit, with the number of calls before,
+// until the result is called.
+func (c *crowd) collecting(collect func(n int) error) (end func()) {
 	done := make(chan struct{})
 	var all sync.WaitGroup
 	all.Go(func() {
 		n := 0
 		defer func() { c.t.Logf("garbage was collected (times: %d)", n) }()
-		for {
+		for ; ; n++ {
 			select {
 			case <-done:
 				return
 			case <-c.collect:
 			}
-			report, err := c.CollectGarbage(c.t.Context(), &icechunk.GarbageOptions{OlderThan: age})
-			if err != nil && !c.faults {
+			if err := collect(n); err != nil && !c.faults {
 				c.t.Error(err)
-			}
-			if n++; err == nil && report.Chunks.Objects > 0 {
-				c.t.Logf("a collection has deleted %+v", report.Chunks)
 			}
 		}
 	})
@@ -313,6 +310,15 @@ func (c *crowd) collecting(age time.Duration) (end func()) {
 		close(done)
 		all.Wait()
 	}
+}
+
+// collectGarbage collects garbage of an age.
+func (c *crowd) collectGarbage(age time.Duration) error {
+	report, err := c.CollectGarbage(c.t.Context(), &icechunk.GarbageOptions{OlderThan: age})
+	if err == nil && report.Chunks.Objects > 0 {
+		c.t.Logf("a collection has deleted %+v", report.Chunks)
+	}
+	return err
 }
 
 // judge expects each acknowledged commit once in the history, others at most once, the
@@ -501,7 +507,7 @@ func (c *crowd) live() {
 
 // work lets all committers work. Half of them are killed now and then.
 func (c *crowd) work() {
-	end := c.collecting(-1)
+	end := c.collecting(func(int) error { return c.collectGarbage(-1) })
 	var all sync.WaitGroup
 	for i := range committersOf(c.t) {
 		all.Go(func() { c.process(i, i%2*(1+c.each/10)) })

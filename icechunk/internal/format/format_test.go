@@ -3,6 +3,7 @@
 package format
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"math"
@@ -206,6 +207,14 @@ func TestEncodeFlex(t *testing.T) {
 		}
 		if got, err := ParseFlex(data); err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%v is %v (%v), want %v", c.value, got, err, c.want)
+		}
+	}
+	// Readers look names up by a binary search.
+	first, err := EncodeFlex(map[string]any{"a": 1, "b": 2, "c": 3, "d": 4})
+	for range 20 {
+		again, _ := EncodeFlex(map[string]any{"d": 4, "c": 3, "b": 2, "a": 1})
+		if err != nil || !bytes.Equal(first, again) || !bytes.HasPrefix(first, []byte("a\x00b\x00c\x00d\x00")) {
+			t.Fatalf("a map is %q and %q (%v)", first, again, err)
 		}
 	}
 	for _, v := range []any{math.NaN(), func() {}, deep} {
