@@ -8,8 +8,9 @@ import (
 	"varve.dev/zarr/store"
 )
 
-// putFunc stores an object under a name that nothing has.
-type putFunc func(ctx context.Context, name string, data []byte) error
+// putFunc makes a change that stores an object under a name that nothing has: [store.Put]
+// or [store.Copy].
+type putFunc func(ctx context.Context, c store.Change) (store.Written, error)
 
 // Batch implements [store.Batcher]. The objects of its chunks become durable together.
 func (s *Session) Batch(ctx context.Context, d store.Durability) (store.Batch, error) {
@@ -33,10 +34,7 @@ func (b *batch) Can(op store.Op) bool { return b.session.Can(op) }
 
 // Write implements [store.Batch].
 func (b *batch) Write(ctx context.Context, c store.Change) (store.Written, error) {
-	return b.session.write(ctx, c, b.durability, func(ctx context.Context, name string, data []byte) error {
-		_, err := b.below.Write(ctx, store.Put(b.session.repository.root.MustKey(name), data))
-		return err
-	})
+	return b.session.write(ctx, c, b.durability, b.below.Write)
 }
 
 // Commit implements [store.Batch].

@@ -127,6 +127,9 @@ func (c *clone) run(ctx context.Context) error {
 	}
 	// The object is copied as it is, with what later versions of the format have added.
 	if c.opt.At != "" || c.opt.Depth > 0 || !c.opt.Since.IsZero() {
+		if c.repo.Later {
+			return errLater
+		}
 		if err := c.narrow(ctx); err != nil {
 			return err
 		}
@@ -188,7 +191,7 @@ func (c *clone) narrow(ctx context.Context) error {
 			kept[i] = kept[i] || inRange || n == 1 || s.Parent < 0
 		}
 	}
-	c.reparent(kept)
+	c.repo.Retain(kept, func(i int) bool { return kept[i] })
 	now := time.Now()
 	repo.Updates, repo.Before = []format.Update{{Kind: format.RepositoryInitialized, Time: now}}, ""
 	return nil
@@ -214,38 +217,6 @@ func (c *clone) single(ctx context.Context) (format.Reference, error) {
 	return branches[0], nil
 }
 
-// reparent leaves out snapshots. What was before a kept one and is not kept becomes a
-// part of it: the snapshot lists their transaction logs, the oldest first.
-func (c *clone) reparent(kept []bool) {
-	all := c.repo.Snapshots
-	place := make([]int, len(all)) // of those that are kept
-	var list []format.SnapshotInfo
-	for i, s := range all {
-		if kept[i] {
-			place[i] = len(list)
-			list = append(list, s)
-		}
-	}
-	for i := range list {
-		s := &list[i]
-		pruned := s.Pruned
-		at := s.Parent
-		for ; at >= 0 && !kept[at]; at = all[at].Parent {
-			pruned = slices.Concat(all[at].Pruned, []ID{all[at].ID}, pruned)
-		}
-		if s.Pruned = pruned; at >= 0 {
-			at = place[at]
-		}
-		s.Parent = at
-	}
-	c.repo.Snapshots = list
-	for _, refs := range [][]format.Reference{c.repo.Branches, c.repo.Tags} {
-		for i := range refs {
-			refs[i].Snapshot = place[refs[i].Snapshot]
-		}
-	}
-}
-
 // survey finds the manifests of all snapshots.
 func (c *clone) survey(ctx context.Context) error {
 	for _, info := range c.repo.Snapshots {
@@ -261,8 +232,8 @@ func (c *clone) survey(ctx context.Context) error {
 }
 
 // mostIDs bounds the IDs of chunks that are in memory: with more references, their
-// manifests are read several times.
-const mostIDs = 4 << 20
+// manifests are read several times. Tests lower it.
+var mostIDs uint64 = 4 << 20
 
 // copyChunks takes step 2. Manifests repeat the references of those before, so the IDs
 // are in parts by their first bytes, which are random.

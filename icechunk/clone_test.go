@@ -74,6 +74,24 @@ func TestClone(t *testing.T) {
 	}
 }
 
+// TestCloneParts clones with few IDs of chunks in memory: what is copied is the same.
+func TestCloneParts(t *testing.T) {
+	r, _, ids := history(t)
+	_, whole := cloneOf(t, r, memstore.New(), nil)
+	defer icechunk.LimitIDs(3)()
+	c, done := cloneOf(t, r, memstore.New(), nil)
+	if done != whole {
+		t.Errorf("%+v, want %+v", done, whole)
+	}
+	for i, id := range ids {
+		s, err := c.Snapshot(t.Context(), id.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		wants(t, s, "a", numbers(0, 59+200*i))
+	}
+}
+
 // history makes a repository of months: each commit appends one. There are the branch dev
 // at the second month, and the tag v1 at the first.
 func history(t *testing.T) (*icechunk.Repository, store.Store, []icechunk.ID) {

@@ -62,6 +62,9 @@ func (s *Session) commit(ctx context.Context, message string, amends bool) (ID, 
 	if s.failed != nil {
 		return ID{}, s.failed
 	}
+	if s.base.content.Later {
+		return ID{}, errLater
+	}
 	if err := s.checkFinished(ctx); err != nil {
 		return ID{}, err
 	}
@@ -540,11 +543,17 @@ func (r *Repository) update(ctx context.Context, change func(repo *format.Reposi
 	return unknown(fmt.Errorf("%w: every attempt to change the repository met another one (attempts: %d); repeat the change", store.ErrConflict, tries))
 }
 
+// errLater is the error of a change that would drop what Varve does not know.
+var errLater = fmt.Errorf("%w: the repository has fields of a later version of the specification, which a change by this version of Varve would drop: use a later one", zarr.ErrUnsupported)
+
 // writable returns an error for a repository that must not be changed, or that a later
 // program has written.
 func writable(repo *format.Repository) error {
 	if repo.Status.Availability != format.Online {
 		return fmt.Errorf("%w: the repository is %v: %s", fs.ErrPermission, repo.Status.Availability, repo.Status.Reason)
+	}
+	if repo.Later {
+		return errLater
 	}
 	for _, u := range repo.Updates {
 		if u.Kind == 0 || u.Kind > format.StatusChanged {

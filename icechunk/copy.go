@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"time"
 
-	"varve.dev/zarr"
 	"varve.dev/zarr/icechunk/internal/format"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
@@ -46,6 +45,7 @@ func (s *Snapshot) referenceAt(ctx context.Context, key store.Key) (*Repository,
 func (s *Session) referenceAt(ctx context.Context, key store.Key) (*Repository, format.ChunkRef, error) {
 	s.mu.RLock()
 	at := s.place(key)
+	s.reads.note(at)
 	if !at.chunk {
 		s.mu.RUnlock()
 		return nil, format.ChunkRef{}, missing(key)
@@ -94,7 +94,7 @@ func chunkObject(id ID) string { return "chunks/" + id.String() }
 // copied returns the reference of a copy of a chunk. Within a repository it is that of
 // the source. In the context of [WithReferences] it may lead to a file. Otherwise the
 // store copies the object, or the error wraps [store.ErrUnsupported].
-func (s *Session) copied(ctx context.Context, c store.Change) (*format.ChunkRef, error) {
+func (s *Session) copied(ctx context.Context, c store.Change, put putFunc) (*format.ChunkRef, error) {
 	if from, ok := store.Driver(c.From).(referring); ok {
 		r, ref, err := from.referenceAt(ctx, c.Source)
 		if err != nil {
@@ -120,12 +120,20 @@ func (s *Session) copied(ctx context.Context, c store.Change) (*format.ChunkRef,
 		return nil, fmt.Errorf("%s: %w: the bytes of a short chunk are in its reference", c.Key, store.ErrUnsupported)
 	}
 	id := newID()
-	w := s.repository.store.(store.Writer) // it can copy
-	made, err := w.Write(ctx, store.Copy(s.repository.root.MustKey(chunkObject(id)), c.From, c.Source), s.repository.durability)
+	made, err := put(ctx, store.Copy(s.repository.root.MustKey(chunkObject(id)), c.From, c.Source))
 	if err != nil {
 		return nil, err
 	}
 	return &format.ChunkRef{Payload: format.Native, ID: id, Length: uint64(made.Size)}, nil
+}
+
+// write makes a change in the store of the repository. A copy that the store cannot make
+// is an error, and never reads the object.
+func (r *Repository) write(ctx context.Context, c store.Change) (store.Written, error) {
+	if w, ok := r.store.(store.Writer); ok && c.Op == store.OpCopy {
+		return w.Write(ctx, c, r.durability)
+	}
+	return store.Write(ctx, r.store, c, r.durability)
 }
 
 // isSame reports whether two repositories are one place.
@@ -142,7 +150,7 @@ func (s *Session) virtualAt(ctx context.Context, c store.Change, since time.Time
 		return nil, err
 	}
 	if at.Length == 0 {
-		return nil, fmt.Errorf("%s: %w: a virtual chunk of no bytes", c.Key, zarr.ErrUnsupported)
+		return nil, fmt.Errorf("%s: %w: a virtual chunk of no bytes", c.Key, store.ErrUnsupported)
 	}
 	ref := &format.ChunkRef{Payload: format.Virtual, Location: at.Location, Offset: uint64(at.Offset), Length: uint64(at.Length)}
 	etag, ok := etagOf(at.Version)

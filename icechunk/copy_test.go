@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/icechunk"
 	"varve.dev/zarr/icechunk/internal/format"
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
@@ -173,6 +174,53 @@ func TestCopies(t *testing.T) {
 		if _, err := transfer.Copy(ctx, zarr.At(snapshot, "c"), zarr.At(to, "gone"), nil); err == nil || errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: a chunk object that is gone: %v", name, err)
 		}
+	}
+}
+
+// TestEarlyChunks copies arrays whose names look like parts of the names of chunks, by
+// all encodings. Copies store chunks before the documents that say whose they are.
+func TestEarlyChunks(t *testing.T) {
+	for _, e := range []metadata.KeyEncoding{metadata.DefaultSlash, metadata.DefaultDot, metadata.V2Slash, metadata.V2Dot} {
+		for _, path := range []string{"", "a", "levels/0", "0/1/2", "c", "c/c", "c.5", "g/c.0/1.5"} {
+			plain := memstore.New()
+			spec := months
+			spec.KeyEncoding = e
+			a, err := zarr.At(plain, path).CreateArray(t.Context(), spec, nil)
+			if err == nil {
+				err = zarr.Write(t.Context(), a, nil, numbers(1, 59))
+			}
+			if err != nil {
+				t.Fatal(path, err)
+			}
+			r, _ := created(t)
+			s := session(t, r)
+			if _, err := transfer.Copy(t.Context(), zarr.At(plain, path), zarr.At(s, path), nil); err != nil {
+				t.Fatalf("%v %q: %v", e, path, err)
+			}
+			wants(t, s, path, numbers(1, 59))
+			commit(t, s, "copied")
+			is, err := r.Snapshot(t.Context(), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			wants(t, is, path, numbers(1, 59))
+		}
+	}
+}
+
+// TestCopyReads rebases a session that has copied a chunk which somebody else has changed
+// meanwhile: it has read that chunk, although no bytes have moved.
+func TestCopyReads(t *testing.T) {
+	r := based(t)
+	ours, theirs := session(t, r), session(t, r)
+	if _, err := store.Write(t.Context(), ours, store.Copy(store.MustKey("g/b/c/1"), ours, store.MustKey("g/a/c/0")), store.Flush); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, theirs, "g/a/c/0=hi")
+	commit(t, theirs, "theirs")
+	err := ours.Rebase(t.Context(), icechunk.Policy{Reads: true})
+	if got := strings.Join(kindsOf(t, err), ", "); got != "ReadOfUpdatedNode g/a" {
+		t.Errorf("%s (%v)", got, err)
 	}
 }
 

@@ -32,8 +32,8 @@ import (
 
 // ErrCollected means that garbage was collected since a session began, so that chunks of
 // the session may be deleted. Nothing was published. Begin another session and repeat the
-// change.
-var ErrCollected = errors.New("garbage was collected since the session began")
+// change. It is a [store.ErrConflict].
+var ErrCollected error = &kindError{"garbage was collected since the session began", store.ErrConflict}
 
 // beginning is when a session began, and with what.
 type beginning struct {

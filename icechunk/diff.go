@@ -132,7 +132,7 @@ func newDiff(a, b *Snapshot) *diff {
 // snapshot are left out, and others have their later paths.
 func (d *diff) add(ctx context.Context, r *Repository, ids []ID) error {
 	for _, id := range ids {
-		l, err := r.transactionLog(ctx, id)
+		l, err := r.existing(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -176,24 +176,13 @@ func (d *diff) change(id format.NodeID, index []uint32) {
 	d.chunks[id][chunkName(index)] = index
 }
 
-// transactionLog reads what a commit has changed.
-func (r *Repository) transactionLog(ctx context.Context, id ID) (*format.TransactionLog, error) {
+// existing reads the log of a snapshot, or returns errNoLog.
+func (r *Repository) existing(ctx context.Context, id ID) (*format.TransactionLog, error) {
 	name := "transactions/" + id.String()
 	if found, err := store.Exists(ctx, r.store, r.root.MustKey(name)); err != nil || !found {
 		return nil, cmp.Or(err, r.fail(name, errNoLog))
 	}
-	body, err := r.read(ctx, name, format.KindTransactionLog)
-	if err != nil {
-		return nil, err
-	}
-	l, err := format.ParseTransactionLog(body)
-	if err == nil && l.ID != id {
-		err = fmt.Errorf("%w: it is the transaction log of %v", format.ErrDamaged, l.ID)
-	}
-	if err != nil {
-		return nil, r.fail(name, err)
-	}
-	return l, nil
+	return r.transactions(ctx, id)
 }
 
 // compare compares nodes and references.

@@ -9,3 +9,11 @@ func (s *Session) Age(by time.Duration) { s.began.at = s.began.at.Add(-by) }
 
 // Unchecked makes a session commit as a program that does not look for collections.
 func (s *Session) Unchecked() { s.began.update = time.Now().Add(time.Hour) }
+
+// LimitIDs makes clones hold at most n IDs of chunks until the returned function is
+// called.
+func LimitIDs(n uint64) (restore func()) {
+	was := mostIDs
+	mostIDs = n
+	return func() { mostIDs = was }
+}

@@ -473,6 +473,30 @@ func objectsBelow(t testing.TB, s store.Store, folder string) map[string]bool {
 	return found
 }
 
+// TestCollectedChange repeats a change during which garbage was collected, with chunks
+// that are stored anew.
+func TestCollectedChange(t *testing.T) {
+	r, s := created(t)
+	times := 0
+	_, err := r.Change(t.Context(), "main", "a", func(ctx context.Context, c *icechunk.Session) error {
+		a, err := zarr.At(c, "a").CreateArray(ctx, large, nil)
+		if err == nil {
+			err = zarr.Write(ctx, a, nil, numbers(7, 600))
+		}
+		if times++; err == nil && times == 1 {
+			_, err = r.CollectGarbage(ctx, noAge)
+		}
+		return err
+	})
+	if err != nil || times != 2 {
+		t.Fatal(times, err)
+	}
+	sound(t, opened(t, s))
+	is, err := r.Snapshot(t.Context(), "")
+	try(t, err)
+	wants(t, is, "a", numbers(7, 600))
+}
+
 // TestCollectedLog commits a session after so many updates that the entry of the garbage
 // collection is in a former object repo.
 func TestCollectedLog(t *testing.T) {
@@ -600,11 +624,14 @@ func (l *listed) List(ctx context.Context, dir store.Path, how store.Listing) it
 // meddling is a store in which something happens before a call.
 type meddling struct {
 	listed
+	mu     sync.Mutex // is held while something happens
 	before func(store.Change)
 }
 
 func (m *meddling) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	m.mu.Lock()
 	m.before(c)
+	m.mu.Unlock()
 	return m.listed.Write(ctx, c, d)
 }
 

@@ -21,7 +21,8 @@ import (
 // change finds its positions in the session that it gets: the end of the array, its grid,
 // the conditions that must hold. Everything that it does is then as if it had begun after
 // the other commits. It must have no effect outside the session that cannot be repeated.
-// Chunks with the same bytes as in a session before are not stored again.
+// Chunks with the same bytes as in a session before are not stored again, unless garbage
+// was collected meanwhile: see [ErrCollected].
 //
 // A change by fixed positions, such as a write to elements that others may have moved or
 // overwritten, should compare what is there with what it has seen first.
@@ -45,7 +46,10 @@ func (r *Repository) Change(ctx context.Context, branch, message string, change 
 		}
 		id, err := s.CommitRebased(ctx, message, Policy{Reads: true})
 		var one *ConflictError
-		if !errors.As(err, &one) {
+		switch {
+		case errors.Is(err, ErrCollected):
+			stored = new(memory) // its chunks may be gone
+		case !errors.As(err, &one):
 			return id, err
 		}
 		conflict = err

@@ -46,15 +46,16 @@ type Session struct {
 	reads      reads
 	began      beginning
 
-	mu     sync.RWMutex
-	base   *Snapshot                                     // a rebase replaces it
-	nodes  map[string]*staged                            // by path; of a node that is deleted, too
-	chunks map[format.NodeID]map[string]*format.ChunkRef // by name below the array; nil is deleted
-	early  map[store.Key]*format.ChunkRef                // chunks without the document of an array
-	aside  store.Store                                   // what no snapshot has
-	items  []format.Item                                 // of the snapshot
-	ended  bool
-	failed error // of a batch: what is not durable must not be published
+	mu      sync.RWMutex
+	base    *Snapshot                                     // a rebase replaces it
+	nodes   map[string]*staged                            // by path; of a node that is deleted, too
+	chunks  map[format.NodeID]map[string]*format.ChunkRef // by name below the array; nil is deleted
+	early   map[store.Key]*format.ChunkRef                // chunks without the document of an array
+	folders map[string]map[store.Key]bool                 // their keys, by folder
+	aside   store.Store                                   // what no snapshot has
+	items   []format.Item                                 // of the snapshot
+	ended   bool
+	failed  error // of a batch: what is not durable must not be published
 }
 
 // staged is a node that has another document than in the base, or none.
@@ -101,7 +102,7 @@ func (r *Repository) Session(ctx context.Context, branch string) (*Session, erro
 	return &Session{
 		repository: r, branch: branch, start: id, base: base, inline: number(config, "inline_chunk_threshold_bytes", inlineDefault, 1<<16), rules: splitRules(config), aside: memstore.New(), began: begun(is.Repository, id),
 		nodes: map[string]*staged{}, chunks: map[format.NodeID]map[string]*format.ChunkRef{},
-		early: map[store.Key]*format.ChunkRef{},
+		early: map[store.Key]*format.ChunkRef{}, folders: map[string]map[store.Key]bool{},
 	}, nil
 }
 
@@ -366,10 +367,10 @@ func (s *Session) Can(op store.Op) bool {
 
 // Write implements [store.Writer].
 func (s *Session) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
-	return s.write(ctx, c, d, s.repository.put)
+	return s.write(ctx, c, d, s.repository.write)
 }
 
-// write makes a change. put stores the object of a chunk.
+// write makes a change. put stores or copies the object of a chunk.
 func (s *Session) write(ctx context.Context, c store.Change, d store.Durability, put putFunc) (store.Written, error) {
 	var stored *format.ChunkRef
 	var err error
@@ -377,7 +378,7 @@ func (s *Session) write(ctx context.Context, c store.Change, d store.Durability,
 	switch isChunk := c.Key.Base() != documentName && !isOwn(c.Key); {
 	// The bytes are stored before the lock is taken.
 	case c.Op == store.OpCopy && isChunk:
-		stored, err = s.copied(ctx, c)
+		stored, err = s.copied(ctx, c, put)
 	case c.Op == store.OpCopy:
 		err = fmt.Errorf("%s: %w: only chunks are copied", c.Key, store.ErrUnsupported)
 	case isPut && isChunk:
@@ -410,9 +411,9 @@ func (s *Session) write(ctx context.Context, c store.Change, d store.Durability,
 		s.set(at, stored)
 	case isPut:
 		// Copies store chunks before the document of their array.
-		s.early[c.Key] = stored
+		s.await(c.Key, stored)
 	default:
-		delete(s.early, c.Key)
+		s.forget(c.Key)
 	}
 	if stored == nil {
 		return store.Written{}, nil
@@ -426,6 +427,36 @@ func isChunkName(name string) bool {
 	return name == "c" || strings.Trim(strings.TrimPrefix(name, "c."), "0123456789.") == ""
 }
 
+// folderOf returns the folder that a key is in without the last parts that may be those
+// of a chunk. It is the path of the array, or one above it if the array has such a name.
+func folderOf(key store.Key) string {
+	text := key.String()
+	for text != "" {
+		i := strings.LastIndexByte(text, '/')
+		if !isChunkName(text[i+1:]) {
+			break
+		}
+		text = text[:max(0, i)]
+	}
+	return text
+}
+
+// await keeps a chunk until there is the document of its array. The caller holds the
+// lock.
+func (s *Session) await(key store.Key, ref *format.ChunkRef) {
+	folder := folderOf(key)
+	if s.folders[folder] == nil {
+		s.folders[folder] = map[store.Key]bool{}
+	}
+	s.early[key], s.folders[folder][key] = ref, true
+}
+
+// forget deletes a chunk that waits. The caller holds the lock.
+func (s *Session) forget(key store.Key) {
+	delete(s.early, key)
+	delete(s.folders[folderOf(key)], key)
+}
+
 // adopt gives a new array the chunks that were stored before its document. The caller
 // holds the lock.
 func (s *Session) adopt(path string, n *staged) {
@@ -433,10 +464,18 @@ func (s *Session) adopt(path string, n *staged) {
 		return
 	}
 	prefix := strings.TrimPrefix(path+"/", "/")
-	for key, ref := range s.early {
-		if rest, below := strings.CutPrefix(key.String(), prefix); below && n.isChunk(rest) {
-			s.set(place{path: path, node: n, rest: rest}, ref)
-			delete(s.early, key)
+	if path == "/" {
+		prefix = ""
+	}
+	for folder := strings.Trim(path, "/"); ; folder = folder[:max(0, strings.LastIndexByte(folder, '/'))] {
+		for key := range s.folders[folder] {
+			if rest, below := strings.CutPrefix(key.String(), prefix); below && n.isChunk(rest) {
+				s.set(place{path: path, node: n, rest: rest}, s.early[key])
+				s.forget(key)
+			}
+		}
+		if folder == "" {
+			return
 		}
 	}
 }
@@ -467,7 +506,7 @@ func (s *Session) storeChunk(ctx context.Context, value []byte, put putFunc) (*f
 		}
 	}
 	id := newID()
-	if err := put(ctx, chunkObject(id), value); err != nil {
+	if _, err := put(ctx, store.Put(s.repository.root.MustKey(chunkObject(id)), value)); err != nil {
 		return nil, err
 	}
 	ref := format.ChunkRef{Payload: format.Native, ID: id, Length: uint64(len(value))}

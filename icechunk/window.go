@@ -5,6 +5,7 @@ package icechunk
 import (
 	"context"
 	"encoding/binary"
+	"iter"
 	"maps"
 	"math"
 	"path"
@@ -233,11 +234,13 @@ func (c *commit) gatherChunks(ctx context.Context, n, was *format.Node, is *stag
 		w := all[key]
 		stays := w.old == nil && len(w.manifests) == 1 && covers(n, w.manifests[0])
 		if !stays || isMoved || len(w.changes) > 0 {
-			old, err := c.oldRefs(ctx, was, w)
+			refs, differing, err := w.merge(n, c.oldRefs(ctx, was, w), isMoved)
 			if err != nil {
 				return err
 			}
-			refs, differing := w.merge(n, old, isMoved)
+			if err := c.checkKnown(ctx, w); err != nil {
+				return err
+			}
 			changed = append(changed, differing...)
 			if !stays || len(differing) > 0 {
 				if err := c.addManifest(n, refs, files); err != nil {
@@ -281,6 +284,9 @@ func (c *commit) windows(ctx context.Context, n, was *format.Node, is *staged) (
 				w.manifests = append(w.manifests, m)
 				continue
 			}
+			if err := c.checkKnown(ctx, &window{manifests: []format.ManifestRef{m}}); err != nil {
+				return nil, err
+			}
 			for ref, err := range c.base.manifestRefs(ctx, was, m) {
 				if err != nil {
 					return nil, err
@@ -301,27 +307,53 @@ func (c *commit) windows(ctx context.Context, n, was *format.Node, is *staged) (
 	return all, nil
 }
 
-// oldRefs returns the references of the base in a window, in order.
-func (c *commit) oldRefs(ctx context.Context, was *format.Node, w *window) ([]format.ChunkRef, error) {
-	refs := w.old
+// checkKnown returns an error if references of the window have more fields than others
+// that take their place.
+func (c *commit) checkKnown(ctx context.Context, w *window) error {
 	for _, m := range w.manifests {
-		for ref, err := range c.base.manifestRefs(ctx, was, m) {
-			if err != nil {
-				return nil, err
-			}
-			ref.Index = slices.Clone(ref.Index)
-			refs = append(refs, ref)
+		is, err := c.repository.manifest(ctx, c.base.content, m.ID)
+		if err != nil {
+			return err
+		}
+		if is.Later {
+			return errLater
 		}
 	}
-	slices.SortFunc(refs, func(a, b format.ChunkRef) int { return slices.Compare(a.Index, b.Index) })
-	return refs, nil
+	return nil
+}
+
+// oldRefs yields the references of the base in a window, in order. The next one may reuse
+// the index.
+func (c *commit) oldRefs(ctx context.Context, was *format.Node, w *window) iter.Seq2[format.ChunkRef, error] {
+	if len(w.old) == 0 && len(w.manifests) == 1 {
+		return c.base.manifestRefs(ctx, was, w.manifests[0])
+	}
+	return func(yield func(format.ChunkRef, error) bool) {
+		refs := w.old
+		for _, m := range w.manifests {
+			for ref, err := range c.base.manifestRefs(ctx, was, m) {
+				if err != nil {
+					yield(ref, err)
+					return
+				}
+				ref.Index = slices.Clone(ref.Index)
+				refs = append(refs, ref)
+			}
+		}
+		slices.SortFunc(refs, func(a, b format.ChunkRef) int { return slices.Compare(a.Index, b.Index) })
+		for _, ref := range refs {
+			if !yield(ref, nil) {
+				return
+			}
+		}
+	}
 }
 
 // merge returns the references of the window after a commit, in order, and the indices of
 // those that are other ones than before, or gone. n is the array after the commit.
-func (w *window) merge(n *format.Node, old []format.ChunkRef, isMoved bool) (refs []format.ChunkRef, changed [][]uint32) {
+func (w *window) merge(n *format.Node, old iter.Seq2[format.ChunkRef, error], isMoved bool) (refs []format.ChunkRef, changed [][]uint32, err error) {
 	slices.SortFunc(w.changes, func(a, b change) int { return slices.Compare(a.index, b.index) })
-	refs = make([]format.ChunkRef, 0, len(old)+len(w.changes))
+	refs = make([]format.ChunkRef, 0, len(w.changes))
 	todo := w.changes
 	put := func(c change) {
 		if c.ref != nil {
@@ -330,7 +362,10 @@ func (w *window) merge(n *format.Node, old []format.ChunkRef, isMoved bool) (ref
 			refs = append(refs, ref)
 		}
 	}
-	for _, ref := range old {
+	for ref, err := range old {
+		if err != nil {
+			return nil, nil, err
+		}
 		for len(todo) > 0 && slices.Compare(todo[0].index, ref.Index) < 0 {
 			if todo[0].ref != nil {
 				changed = append(changed, todo[0].index)
@@ -341,13 +376,14 @@ func (w *window) merge(n *format.Node, old []format.ChunkRef, isMoved bool) (ref
 		switch {
 		case len(todo) > 0 && slices.Equal(todo[0].index, ref.Index):
 			if todo[0].ref == nil || !isSame(*todo[0].ref, ref) {
-				changed = append(changed, ref.Index)
+				changed = append(changed, todo[0].index)
 			}
 			put(todo[0])
 			todo = todo[1:]
 		case isMoved || beyond(n, ref.Index):
-			changed = append(changed, ref.Index)
+			changed = append(changed, slices.Clone(ref.Index))
 		default:
+			ref.Index = slices.Clone(ref.Index)
 			refs = append(refs, ref)
 		}
 	}
@@ -357,7 +393,7 @@ func (w *window) merge(n *format.Node, old []format.ChunkRef, isMoved bool) (ref
 		}
 		put(c)
 	}
-	return refs, changed
+	return refs, changed, nil
 }
 
 // isSame reports whether two references lead to the same bytes.

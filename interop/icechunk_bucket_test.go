@@ -213,9 +213,9 @@ func TestIcechunkCrowdOfBoth(t *testing.T) {
 	collector := startReference(t, location)
 	end := c.collecting(func(n int) error {
 		if n%2 == 0 {
-			return c.collectGarbage(time.Minute)
+			return c.collectGarbage(30 * time.Second)
 		}
-		return collector.try(map[string]any{"op": "remove", "before": time.Now().Add(-time.Minute).UTC().Format(time.RFC3339)}, nil)
+		return collector.try(map[string]any{"op": "remove", "before": time.Now().Add(-30 * time.Second).UTC().Format(time.RFC3339)}, nil)
 	})
 	var all sync.WaitGroup
 	for i := range committers {

@@ -490,7 +490,7 @@ func TestIcechunkCrowdWithFaults(t *testing.T) {
 			harm(true)
 			c.work()
 			harm(false)
-			// Who has met wrong dates takes objects for younger than they are, for minutes.
+			// After wrong dates, a client takes objects for younger, for minutes.
 			c.open(at(server))
 			c.judge()
 		})

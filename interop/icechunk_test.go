@@ -33,8 +33,8 @@ type reference struct {
 	out *bufio.Reader
 }
 
-// startReference starts the reference on a repository, in a folder or in a bucket. Without
-// it, it skips the test.
+// startReference starts the reference on a repository, in a folder or in a bucket.
+// Without it, it skips the test.
 func startReference(t *testing.T, location string) *reference {
 	t.Helper()
 	python := interpreter(t)

@@ -45,7 +45,8 @@ func Locate(ctx context.Context, s store.Store, key store.Key) (Extent, error) {
 	if err != nil {
 		return Extent{}, v.explain(f.source, err)
 	}
-	if at.query != "" {
+	// Of an object store it has options, which are those of the reader in any case.
+	if at.query != "" && (at.scheme == "http" || at.scheme == "https") {
 		return Extent{}, v.explain(f.source, fmt.Errorf("%w: a reference in a repository has no query, which may be a signature that expires", zarr.ErrUnsupported))
 	}
 	e := Extent{Location: at.encoded(), Offset: int64(f.ref.offset), Length: int64(f.ref.length)}

@@ -49,6 +49,8 @@ func TestIcechunkImport(t *testing.T) {
 		write DIR/v2.zarr/b --value 1.5
 		icechunk import DIR/v3.zarr DIR/repo -m three
 		icechunk import DIR/v2.zarr REPO@main/two -m two
+		icechunk import DIR/v3.zarr/g/a DIR/single
+		icechunk export DIR/single DIR/single.zarr
 		icechunk export DIR/repo DIR/out.zarr
 		icechunk export REPO@main/two DIR/out2.zarr
 		icechunk export REPO@main/g/a DIR/a.zarr
@@ -58,6 +60,7 @@ func TestIcechunkImport(t *testing.T) {
 	}
 	must(t, "", fieldsIn(dir, "equal DIR/v3.zarr/g DIR/out.zarr/g")...)
 	must(t, "", fieldsIn(dir, "equal DIR/v3.zarr/g/a DIR/a.zarr")...)
+	must(t, "", fieldsIn(dir, "equal DIR/v3.zarr/g/a DIR/single.zarr")...)
 	must(t, "", fieldsIn(dir, "equal DIR/v2.zarr/b DIR/out2.zarr/b")...)
 	for name, want := range map[string]bool{"out.zarr": true, "out2.zarr": true, "a.zarr": false} {
 		text, err := os.ReadFile(dir + "/" + name + "/zarr.json")

@@ -79,7 +79,8 @@ func (f *icechunkFlags) run(cmd *cobra.Command, args []string) error {
 	case path != "":
 		return failure.BadArgument("%s leads to a node: leave out what follows the branch", args[1])
 	case args[0] != "init" && actions[args[0]] == nil:
-		return failure.BadArgument("there is no action %q: the actions are init, log, branch, tag, gc, expire, check and stats", args[0])
+		known := slices.Concat(cmd.ValidArgs, commandNames(cmd))
+		return failure.BadArgument("there is no action %q: the actions are %s", args[0], strings.Join(known, ", "))
 	}
 	if err := f.check(args[0], at, args[2:]); err != nil {
 		return err

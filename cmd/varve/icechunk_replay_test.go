@@ -226,3 +226,33 @@ func TestIcechunkTogether(t *testing.T) {
 	}
 	must(t, "", "check", main)
 }
+
+// TestIcechunkBy appends to both arrays of a group by a coordinate while somebody else
+// appends some of the same times: what is there is found anew.
+func TestIcechunkBy(t *testing.T) {
+	dir := filepath.ToSlash(t.TempDir())
+	must(t, "", "icechunk", "init", dir+"/repo")
+	main := "icechunk+file://" + dir + "/repo@main"
+	do(t, "", "create", main, "--group")
+	for _, name := range []string{"t", "time"} {
+		do(t, "", "create", main+"/"+name, "--shape", "2", "--dtype", "int32", "--chunks", "[[2]]", "--dimension-names", "time")
+		do(t, "[1,2]", "write", main+"/"+name, "--format", "json")
+	}
+	file := func(name, text string) string {
+		if err := os.WriteFile(dir+"/"+name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return dir + "/" + name
+	}
+	first, second := file("a.json", "[3,4]"), file("b.json", "[4,5]")
+	others := []string{" < append " + main + " time=" + first + " t=" + first + " --by time"}
+	out, errs, status := rivalled(t, "[7,8]", others, "append", main, "time="+second, "t=-", "--format", "json", "--by", "time", "--on-duplicate", "skip")
+	if status != 0 || !strings.Contains(errs, "begins again") || !strings.Contains(out, "1 appended") {
+		t.Errorf("status %d, %s%s", status, out, errs)
+	}
+	for name, want := range map[string]string{"time": "[1,2,3,4,5]", "t": "[1,2,3,4,8]"} {
+		if got := strings.TrimSpace(must(t, "", "export", main+"/"+name, "--format", "json")); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+}

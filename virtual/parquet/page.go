@@ -374,7 +374,7 @@ func (f *footer) column(e *format.SchemaElement, g *format.RowGroup, reserve fun
 			return nil, scan.Unsupportedf("it is in another file, or encrypted")
 		}
 		begin := m.DataPageOffset
-		// The dictionary comes before the data, and DataPageOffset does not count it.
+		// The dictionary comes before the data pages, to which DataPageOffset leads.
 		if m.DictionaryPageOffset > 0 {
 			begin = min(begin, m.DictionaryPageOffset)
 		}

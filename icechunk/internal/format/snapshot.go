@@ -18,6 +18,9 @@ type Snapshot struct {
 	Metadata []Item
 	Files    []ManifestFile // by ID
 	Extra    []byte         // of later versions of the specification
+	// Later means that the object has fields that this package does not know. It is
+	// encoded without them.
+	Later bool
 }
 
 // Node is a group or an array.
@@ -79,12 +82,13 @@ func ParseSnapshot(body []byte) (*Snapshot, error) {
 		return nil, err
 	}
 	s := &Snapshot{ID: t.objectID(0, "ID"), Time: timeOf(t, 3), Message: t.text(4), Metadata: parseItems(t.vector(5, 4)), Extra: t.bytes(8)}
+	t.known(9)
 	copy(s.Parent[:], t.structure(1, len(s.Parent)))
 	t.need(t.contains(2), "nodes")
 	nodes := t.vector(2, 4)
 	s.Nodes = make([]Node, 0, nodes.len)
 	for i := range nodes.len {
-		s.Nodes = append(s.Nodes, parseNode(nodes.table(i)))
+		s.Nodes = append(s.Nodes, parseNode(nodes.table(i).known(6)))
 		if b.err != nil {
 			return nil, b.err
 		}
@@ -93,6 +97,7 @@ func ParseSnapshot(body []byte) (*Snapshot, error) {
 	if b.err == nil {
 		s.check(b)
 	}
+	s.Later = b.later
 	return s, b.err
 }
 
@@ -108,7 +113,7 @@ func parseFiles(t table) (list []ManifestFile) {
 		return list
 	}
 	for v, i := t.vector(7, 4), 0; i < v.len; i++ {
-		f := v.table(i)
+		f := v.table(i).known(4)
 		list = append(list, ManifestFile{f.objectID(0, "ID of a manifest"), f.number(1, 8, 0), uint32(f.number(2, 4, 0)), f.bytes(3)})
 	}
 	return list
@@ -138,12 +143,14 @@ func parseNode(t table) Node {
 	is, ok := t.below(4)
 	switch kind := t.number(3, 1, 0); {
 	case kind == groupNode:
+		is.known(0)
 	case kind == arrayNode && ok:
+		is.known(4)
 		n.IsArray = true
 		n.Shape = parseShape(is)
 		n.Manifests = parseManifestRefs(is.vector(2, 4), len(n.Shape))
 		for v, i := is.vector(1, 4), 0; i < v.len; i++ {
-			n.Names = append(n.Names, parseName(v.table(i)))
+			n.Names = append(n.Names, parseName(v.table(i).known(1)))
 		}
 	default:
 		t.need(false, "type of the node "+n.Path)
@@ -162,7 +169,7 @@ func parseName(t table) *string {
 func parseShape(t table) (list []Dimension) {
 	if t.contains(3) {
 		for v, i := t.vector(3, 4), 0; i < v.len; i++ {
-			d := v.table(i)
+			d := v.table(i).known(2)
 			list = append(list, Dimension{d.number(0, 8, 0), d.number(1, 4, 0)})
 		}
 		return list
@@ -180,7 +187,7 @@ func parseShape(t table) (list []Dimension) {
 
 func parseManifestRefs(v vector, rank int) (list []ManifestRef) {
 	for i := range v.len {
-		t := v.table(i)
+		t := v.table(i).known(2)
 		m := ManifestRef{ID: t.objectID(0, "ID of a manifest")}
 		extents := t.vector(1, 8)
 		for k := range extents.len {

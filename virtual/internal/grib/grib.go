@@ -399,8 +399,8 @@ func (w *walker) section(m *message, number byte, at, n int64) (err error) {
 		m.packing, err = w.file.Bytes(at, n)
 	case 2, 6:
 	case 7:
-		// Sections 2, 3 or 4 to 7 may repeat. Those that do not hold for the next field,
-		// too.
+		// Sections 2, 3 or 4 to 7 may repeat for the next field of the message, which
+		// keeps the sections before.
 		if err = m.check(); err == nil {
 			err = w.visit(m)
 		}

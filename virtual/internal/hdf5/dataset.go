@@ -89,8 +89,8 @@ type fill struct {
 func (r *reader) fill(o *object) (f fill, err error) {
 	parse := parseFill
 	m := o.find(kindFill)
-	// The library writes the old message beside the new one, for older readers. Old files
-	// have only that one.
+	// The library writes the old message beside the new one, for older readers. Old
+	// files have only the old one.
 	if m == nil {
 		parse = func(c *cursor) (f fill, err error) { f.value, err = parseFillValue(c); return f, err }
 		m = o.find(kindOldFill)

@@ -26,7 +26,7 @@ type Reads struct {
 // Get reads n bytes of a file from an offset on, and appends them to dst.
 func (j *Reads) Get(ctx context.Context, f File, off, n int64, dst []byte) ([]byte, store.Info, error) {
 	paced := store.TraitsOf(f.From).Requests > 0
-	// Such a store does not limit its requests itself.
+	// A far store without a limit of its own: bound the requests here.
 	if _, near := store.As[store.Opener](f.From); !paced && !near {
 		return j.getAlone(ctx, f, off, n, dst)
 	}

@@ -82,7 +82,29 @@ func (f *virtualizeFlags) intoRepository(cmd *cobra.Command, files []string) (er
 		return err
 	}
 	r.describe(m)
+	r.note("%s", permissionText(f.out, files))
 	return r.show(cmd)
+}
+
+// permissionText says what readers of the references need.
+func permissionText(out string, files []string) string {
+	var folders []string
+	isLocal := false
+	for _, name := range files {
+		isLocal = isLocal || !strings.Contains(name, "://") || strings.HasPrefix(name, "file://")
+		dir := name[:max(1, strings.LastIndexAny(name, `/\`))]
+		if !strings.ContainsAny(name, `/\`) {
+			dir = "."
+		}
+		if !slices.Contains(folders, dir) {
+			folders = append(folders, dir)
+		}
+	}
+	text := "to read the chunks, give every command " + allowText(folders)
+	if isLocal && !strings.HasPrefix(out, "icechunk+file:") {
+		text += "; files of this machine are read for repositories on this machine only, and this one is elsewhere"
+	}
+	return text
 }
 
 // checkVacant returns an error if there is a node at the place of the new one.

@@ -316,11 +316,16 @@ func outsideText(out string, files []string) string {
 	if len(folders) == 0 {
 		return ""
 	}
+	return "files are not in the folder of the manifest or below: to read it, give every command " + allowText(folders)
+}
+
+// allowText returns the flags that permit folders.
+func allowText(folders []string) string {
 	var shown []string
 	for _, folder := range folders[:min(3, len(folders))] {
 		shown = append(shown, phrase.Word(folder))
 	}
-	text := "files are not in the folder of the manifest or below: to read it, give every command --allow " + strings.Join(shown, " --allow ")
+	text := "--allow " + strings.Join(shown, " --allow ")
 	if more := len(folders) - len(shown); more > 0 {
 		text += fmt.Sprintf(", and %d more", more)
 	}
