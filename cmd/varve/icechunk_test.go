@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -104,6 +105,28 @@ func refusesAll(t *testing.T, dir string, lines map[string]string) {
 	if treeOf(t, dir) != before {
 		t.Error("a refused command has changed something")
 	}
+}
+
+// TestIcechunkCache reads and changes a repository through a cache whose chunks and
+// branches are trusted for an hour, while others commit.
+func TestIcechunkCache(t *testing.T) {
+	t.Setenv("STORAGE_EMULATOR_HOST", googleFake(t))
+	const a = "icechunk+gs://bucket/repo@main/a"
+	must(t, "", "icechunk", "init", "gs://bucket/repo")
+	do(t, "", "create", a, "--shape", "1", "--dtype", "int8")
+	through := []string{"--format", "json", "--cache", t.TempDir(), "--cache-age", "1h"}
+	do(t, "[1]", slices.Concat([]string{"append", a}, through)...)
+	do(t, "[2]", "append", a, "--format", "json")
+	_, errs, status := execute(t, "[3]", slices.Concat([]string{"append", a}, through)...)
+	if status != 0 || strings.Contains(errs, "not kept") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	for _, args := range [][]string{{"export", a, "--format", "json"}, slices.Concat([]string{"export", a}, through)} {
+		if got := strings.TrimSpace(must(t, "", args...)); got != "[0,1,2,3]" {
+			t.Errorf("%q: %s", args, got)
+		}
+	}
+	must(t, "", "icechunk", "check", "gs://bucket/repo")
 }
 
 // TestIcechunkMove moves nothing into a repository from elsewhere: the source would be
