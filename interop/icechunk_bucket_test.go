@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -182,10 +183,17 @@ func TestIcechunkWithoutConditions(t *testing.T) {
 	}
 }
 
-// reference commits by the reference as a committer does.
-func (c *crowd) reference(r *reference, number, from, to int) {
-	is := committer{c.location, number, from, to}
-	for n := from; n < to; n++ {
+// reference commits by the reference as a committer does. If several processes are given,
+// each but the last one is killed at some time.
+func (c *crowd) reference(number int, list ...*reference) {
+	is := committer{c.location, number, 0, c.each}
+	kill := func() {
+		if p := list[0].process; len(list) > 1 {
+			time.AfterFunc(rand.N(2*time.Second), func() { _ = p.Kill() }) // it may have ended
+		}
+	}
+	kill()
+	for n := range c.each {
 		request := map[string]any{
 			"op": "work", "kind": is.kind(n), "name": is.array(), "start": n * blockLength, "values": is.block(n), "message": is.message(n),
 			"metadata": map[string]any{"writer": fmt.Sprint("reference ", number)},
@@ -194,16 +202,21 @@ func (c *crowd) reference(r *reference, number, from, to int) {
 			request["name"] = "all"
 		}
 		var id string
-		if err := r.try(request, &id); err != nil {
+		err := list[0].try(request, &id)
+		if err != nil && len(list) > 1 {
+			list = list[1:]
+			kill()
+		} else if err != nil {
 			c.t.Errorf("committer %d: %v", number, err)
 			return
 		}
-		c.ack(is.message(n), true)
+		c.ack(is.message(n), err == nil)
 	}
 }
 
 // TestIcechunkCrowdOfBoth lets processes of either program commit to one repository in a
-// bucket, while both collect garbage that is older than any session.
+// bucket, while both collect garbage that is older than any session, and one of each is
+// killed.
 func TestIcechunkCrowdOfBoth(t *testing.T) {
 	racing.Skip(t)
 	service := s3test.Gateway(t, false)
@@ -220,11 +233,14 @@ func TestIcechunkCrowdOfBoth(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range committers {
 		if i%2 == 0 {
-			all.Go(func() { c.process(i, 0) })
+			all.Go(func() { c.process(i, 1-min(i, 1)) })
 			continue
 		}
-		r := startReference(t, location)
-		all.Go(func() { c.reference(r, i, 0, c.each) })
+		list := []*reference{startReference(t, location)}
+		if i == 1 {
+			list = append(list, startReference(t, location))
+		}
+		all.Go(func() { c.reference(i, list...) })
 	}
 	all.Wait()
 	end()
@@ -259,7 +275,7 @@ func TestIcechunkThreePrograms(t *testing.T) {
 	r := startReference(t, location)
 	var all sync.WaitGroup
 	all.Go(func() { c.process(0, 0) })
-	all.Go(func() { c.reference(r, 1, 0, c.each) })
+	all.Go(func() { c.reference(1, r) })
 	done := make(chan struct{})
 	var compacting sync.WaitGroup
 	compacting.Go(func() {

@@ -29,8 +29,9 @@ import (
 
 // reference is the reference of Icechunk in a process of its own.
 type reference struct {
-	in  io.Writer
-	out *bufio.Reader
+	in      io.Writer
+	out     *bufio.Reader
+	process *os.Process
 }
 
 // startReference starts the reference on a repository, in a folder or in a bucket.
@@ -53,7 +54,7 @@ func startReference(t *testing.T, location string) *reference {
 		_ = in.Close()
 		_ = c.Wait()
 	})
-	r := &reference{in, bufio.NewReader(out)}
+	r := &reference{in, bufio.NewReader(out), c.Process}
 	var version string
 	check(t, r.answer(&version))
 	t.Log("icechunk", version)
