@@ -28,7 +28,13 @@ func WithReferences(ctx context.Context) context.Context {
 // referring is a store whose chunks are references of a repository.
 type referring interface {
 	referenceAt(ctx context.Context, key store.Key) (*Repository, format.ChunkRef, error)
+	// origin is the session that the references are staged in, or else their snapshot.
+	origin() (*Session, ID)
 }
+
+func (s *Snapshot) origin() (*Session, ID) { return nil, s.ID() }
+
+func (s *Session) origin() (*Session, ID) { return s, ID{} }
 
 // referenceAt implements referring.
 func (s *Snapshot) referenceAt(ctx context.Context, key store.Key) (*Repository, format.ChunkRef, error) {
@@ -100,7 +106,8 @@ func (s *Session) copied(ctx context.Context, c store.Change, put putFunc) (*for
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.Source, err)
 		}
-		if r.isSame(s.repository) {
+		if session, id := from.origin(); r.isSame(s.repository) && (session == nil || session == s) {
+			s.nameSource(session, id)
 			return &ref, nil
 		}
 		if c.From, c.Source, err = stored(ctx, from, c.Source); err != nil {
@@ -125,6 +132,20 @@ func (s *Session) copied(ctx context.Context, c store.Change, put putFunc) (*for
 		return nil, err
 	}
 	return &format.ChunkRef{Payload: format.Native, ID: id, Length: uint64(made.Size)}, nil
+}
+
+// nameSource notes a snapshot that the session has taken references of. Its chunks may be
+// deleted once no branch or tag leads to it, also before the commit.
+func (s *Session) nameSource(from *Session, id ID) {
+	if from != nil {
+		return // the base, and what the session has stored
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sources == nil {
+		s.sources = map[ID]bool{}
+	}
+	s.sources[id] = true
 }
 
 // write makes a change in the store of the repository. A copy that the store cannot make

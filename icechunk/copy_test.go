@@ -224,6 +224,29 @@ func TestCopyReads(t *testing.T) {
 	}
 }
 
+// TestCollectedSource commits a session that has references from another snapshot, which
+// is gone: its chunks are deleted, whatever their age.
+func TestCollectedSource(t *testing.T) {
+	s := newDated()
+	r := opened(t, s)
+	try(t, r.CreateBranch(t.Context(), "side", ""))
+	commit(t, stage(t, r, "side", "a", 0), "a")
+	s.pass(10 * 24 * time.Hour)
+	side, err := r.Snapshot(t.Context(), "side")
+	try(t, err)
+	late := session(t, r)
+	if _, err := transfer.Copy(t.Context(), zarr.At(side, "a"), zarr.At(late, "b"), nil); err != nil {
+		t.Fatal(err)
+	}
+	try(t, r.ResetBranch(t.Context(), "side", "main"))
+	if _, err := r.CollectGarbage(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := late.Commit(t.Context(), "b"); !errors.Is(err, icechunk.ErrCollected) || !strings.Contains(err.Error(), "is gone") {
+		t.Error(err)
+	}
+}
+
 // TestReferences copies references in the context of WithReferences: chunks become
 // virtual ones, with the version of their file. Without the context they are copied.
 func TestReferences(t *testing.T) {

@@ -121,6 +121,11 @@ func (c *commit) checkCollected(ctx context.Context, repo *format.Repository) er
 		if _, ok := repo.FindSnapshot(c.began.base); !ok {
 			return refused(fmt.Sprintf("the snapshot %v, with which the session began, is gone", c.began.base))
 		}
+		for id := range c.sources {
+			if _, ok := repo.FindSnapshot(id); !ok {
+				return refused(fmt.Sprintf("the snapshot %v, of which the session has copied chunks, is gone", id))
+			}
+		}
 		before, known, err := c.repository.cutoff(ctx, u.Time)
 		if err != nil {
 			return err

@@ -54,6 +54,7 @@ type Session struct {
 	folders map[string]map[store.Key]bool                 // their keys, by folder
 	aside   store.Store                                   // what no snapshot has
 	items   []format.Item                                 // of the snapshot
+	sources map[ID]bool                                   // other snapshots that references are from
 	ended   bool
 	failed  error // of a batch: what is not durable must not be published
 }

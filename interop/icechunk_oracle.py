@@ -80,17 +80,21 @@ def between(request):
 
 
 def hashes(request):
-    """The shapes and hashes of all arrays at the tip of main, also of virtual chunks below a folder, by xarray."""
+    """The shapes and hashes of all arrays at the tip of main, also of virtual chunks in a folder or a bucket, by xarray."""
     import hashlib
 
     import xarray
 
-    prefix = "file://" + request["folder"] + "/"
+    if "bucket" in request:
+        prefix = f"s3://{request['bucket']}/"
+        access = icechunk.Credentials.S3(icechunk.s3_credentials(access_key_id=request["user"], secret_access_key=request["secret"]))
+        place = icechunk.s3_store(region="us-east-1", endpoint_url=request["endpoint"], allow_http=True, s3_compatible=True, force_path_style=True)
+    else:
+        prefix, access = "file://" + request["folder"] + "/", icechunk.credentials.LocalFileSystemAccess
+        place = icechunk.local_filesystem_store(request["folder"])
     config = icechunk.RepositoryConfig.default()
-    config.set_virtual_chunk_container(icechunk.VirtualChunkContainer(prefix, icechunk.local_filesystem_store(request["folder"])))
-    here = icechunk.Repository.open(
-        storage(sys.argv[1]), config=config, authorize_virtual_chunk_access={prefix: icechunk.credentials.LocalFileSystemAccess}
-    )
+    config.set_virtual_chunk_container(icechunk.VirtualChunkContainer(prefix, place))
+    here = icechunk.Repository.open(storage(sys.argv[1]), config=config, authorize_virtual_chunk_access={prefix: access})
     store = here.readonly_session("main").store
     arrays = dict(zarr.open_group(store, path=request["group"], mode="r").arrays())
     # xarray takes all dimensions without a name for one.
