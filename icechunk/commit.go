@@ -68,7 +68,7 @@ func (s *Session) commit(ctx context.Context, message string, amends bool) (ID, 
 	if err := s.checkFinished(ctx); err != nil {
 		return ID{}, err
 	}
-	c := &commit{Session: s, amends: amends, snapshot: &format.Snapshot{ID: newID(), Message: message, Extra: s.base.content.Extra}}
+	c := &commit{Session: s, amends: amends, snapshot: &format.Snapshot{ID: newID(), Message: message, Metadata: s.items, Extra: s.base.content.Extra}}
 	c.log.ID = c.snapshot.ID
 	// The time has to be later than that of the snapshot before, whatever the clock says.
 	c.snapshot.Time = later(time.Now(), s.base.content.Time)
@@ -426,7 +426,7 @@ func (c *commit) publish(ctx context.Context) error {
 			is := state{Repository: repo}
 			return format.Update{}, &ConflictError{Branch: c.branch, Base: c.base.ID(), Tip: is.commit(k)}
 		}
-		info := format.SnapshotInfo{ID: c.snapshot.ID, Time: c.snapshot.Time, Message: c.snapshot.Message}
+		info := format.SnapshotInfo{ID: c.snapshot.ID, Time: c.snapshot.Time, Message: c.snapshot.Message, Metadata: c.snapshot.Metadata}
 		u, parent := format.Update{Kind: format.Committed, Name: c.branch, New: c.snapshot.ID}, tip.ID
 		if c.amends {
 			if tip.Parent < 0 {
@@ -442,8 +442,8 @@ func (c *commit) publish(ctx context.Context) error {
 // errPublished means that the repository has what an update would add.
 var errPublished = errors.New("published before")
 
-// mostUpdates is how many updates the object repo has at most. Those before are in the
-// object that it replaced.
+// mostUpdates is how many updates the object repo has at most, unless its configuration
+// says another number. Those before are in the object that it replaced.
 const mostUpdates = 1000
 
 // tries is how often an update begins anew because of another one.
@@ -491,7 +491,7 @@ func (r *Repository) update(ctx context.Context, change func(repo *format.Reposi
 			u.Time = later(u.Time, repo.Updates[0].Time)
 			repo.Updates[0].Backup = backup
 		}
-		if len(repo.Updates) >= mostUpdates {
+		if len(repo.Updates) >= number(settings(repo.Config), "num_updates_per_repo_info_file", mostUpdates, math.MaxUint16) {
 			repo.Updates, repo.Before = nil, backup
 		}
 		repo.Updates = append([]format.Update{u}, repo.Updates...)
