@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"varve.dev/zarr/icechunk/internal/format"
@@ -28,6 +29,20 @@ func WithReferences(ctx context.Context) context.Context {
 // referring is a store whose chunks are references of a repository.
 type referring interface {
 	referenceAt(ctx context.Context, key store.Key) (*Repository, format.ChunkRef, error)
+	// origin says what its chunks depend on.
+	origin() beginning
+}
+
+// origin implements referring.
+func (s *Snapshot) origin() beginning { return beginning{sources: []ID{s.ID()}} }
+
+// origin implements referring.
+func (s *Session) origin() beginning {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	o := s.began
+	o.sources = slices.Clone(o.sources)
+	return o
 }
 
 // referenceAt implements referring.
@@ -101,6 +116,10 @@ func (s *Session) copied(ctx context.Context, c store.Change, put putFunc) (*for
 			return nil, fmt.Errorf("%s: %w", c.Source, err)
 		}
 		if r.isSame(s.repository) {
+			o := from.origin()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.began.add(o)
 			return &ref, nil
 		}
 		if c.From, c.Source, err = stored(ctx, from, c.Source); err != nil {

@@ -482,3 +482,45 @@ func TestImportInterrupted(t *testing.T) {
 		t.Errorf("points: %d, with the array: %d", points, whole)
 	}
 }
+
+// TestCollectedSource copies chunks from a snapshot and from a session of the repository.
+// A garbage collection deletes them before the commit, which does not publish them.
+func TestCollectedSource(t *testing.T) {
+	for name, from := range map[string]func(t *testing.T, r *icechunk.Repository) store.Store{
+		"orphan": func(t *testing.T, r *icechunk.Repository) store.Store {
+			id := commit(t, stage(t, r, "main", "a", 0), "a")
+			try(t, r.ResetBranch(t.Context(), "main", format.InitialSnapshot.String()))
+			orphan, err := r.Snapshot(t.Context(), id.String())
+			try(t, err)
+			return orphan
+		},
+		"session": func(t *testing.T, r *icechunk.Repository) store.Store {
+			early := stage(t, r, "main", "a", 0)
+			early.Age(10 * 24 * time.Hour)
+			return early
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newDated()
+			r := opened(t, s)
+			source := from(t, r)
+			s.pass(10 * 24 * time.Hour)
+			late := session(t, r)
+			document, _, err := source.Get(t.Context(), store.MustKey("a/zarr.json"), store.Request{}, nil)
+			try(t, err)
+			put(t, late, store.MustKey("b/zarr.json"), document)
+			for _, chunk := range []string{"c/0", "c/1", "c/2"} {
+				_, err := late.Write(t.Context(), store.Copy(store.MustKey("b/"+chunk), source, store.MustKey("a/"+chunk)), store.Sync)
+				try(t, err)
+			}
+			report, err := r.CollectGarbage(t.Context(), nil)
+			if try(t, err); report.Chunks.Objects != 3 {
+				t.Fatalf("%+v", report)
+			}
+			if _, err := late.Commit(t.Context(), "b"); !errors.Is(err, icechunk.ErrCollected) {
+				t.Error(err)
+			}
+			sound(t, opened(t, s))
+		})
+	}
+}

@@ -70,11 +70,10 @@ type memory struct {
 func (s *Session) remember(m *memory) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.began == nil {
-		began := s.began
-		m.began = &began
+	if s.stored = m; m.began == nil {
+		m.began = &beginning{at: s.began.at, update: s.began.update}
 	}
-	s.stored, s.began = m, *m.began
+	s.began.add(*m.began)
 }
 
 // mostRemembered bounds the chunks that are remembered: about 100 bytes each.
