@@ -224,6 +224,23 @@ func TestCopyReads(t *testing.T) {
 	}
 }
 
+// TestListReads reads a chunk after a list of everything. The other chunks count as read.
+func TestListReads(t *testing.T) {
+	r := based(t)
+	ours, theirs := session(t, r), session(t, r)
+	for _, err := range store.List(t.Context(), ours, store.Path{}, store.Deep) {
+		try(t, err)
+	}
+	_, _, err := ours.Get(t.Context(), store.MustKey("g/a/c/0"), store.Request{}, nil)
+	try(t, err)
+	apply(t, theirs, "g/a/c/1=hi")
+	commit(t, theirs, "theirs")
+	err = ours.Rebase(t.Context(), icechunk.Policy{Reads: true})
+	if got := strings.Join(kindsOf(t, err), ", "); got != "ReadOfUpdatedNode an array" {
+		t.Errorf("%s (%v)", got, err)
+	}
+}
+
 // TestReferences copies references in the context of WithReferences: chunks become
 // virtual ones, with the version of their file. Without the context they are copied.
 func TestReferences(t *testing.T) {

@@ -313,24 +313,31 @@ func (s *Session) Get(ctx context.Context, key store.Key, q store.Request, dst [
 // Stat implements [store.Stater].
 func (s *Session) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	s.mu.RLock()
-	defer s.mu.RUnlock()
-	s.reads.note(s.place(key))
-	return s.stat(ctx, key)
+	at := s.place(key)
+	s.reads.note(at)
+	stat := s.stat(key, at)
+	s.mu.RUnlock()
+	return stat(ctx)
 }
 
-func (s *Session) stat(ctx context.Context, key store.Key) (store.Info, error) {
-	at := s.place(key)
+// stat returns what describes a value. The caller holds the lock, and may call the result
+// without it.
+func (s *Session) stat(key store.Key, at place) func(context.Context) (store.Info, error) {
 	switch {
 	case at.node != nil && at.rest == documentName:
-		return documentInfo(at.node.document, at.node.time), nil
+		info := documentInfo(at.node.document, at.node.time)
+		return func(context.Context) (store.Info, error) { return info, nil }
 	case !at.chunk && s.early[key] == nil:
-		return store.Stat(ctx, s.aside, key)
+		return func(ctx context.Context) (store.Info, error) { return store.Stat(ctx, s.aside, key) }
 	}
-	ref, err := s.finder(key, at)(ctx)
-	if err != nil {
-		return store.Info{}, fmt.Errorf("%s: %w", key, err)
+	find := s.finder(key, at)
+	return func(ctx context.Context) (store.Info, error) {
+		ref, err := find(ctx)
+		if err != nil {
+			return store.Info{}, fmt.Errorf("%s: %w", key, err)
+		}
+		return infoOf(ref), nil
 	}
-	return infoOf(ref), nil
 }
 
 // Can implements [store.Writer].
@@ -475,22 +482,22 @@ func (s *Session) storeChunk(ctx context.Context, value []byte, put putFunc) (*f
 	if len(value) <= s.inline || len(value) == 0 {
 		return &format.ChunkRef{Payload: format.Inline, Data: append([]byte{}, value...)}, nil
 	}
+	ref := &format.ChunkRef{Payload: format.Native, ID: newID(), Length: uint64(len(value))}
 	var sum [sha256.Size]byte
 	if s.stored != nil {
 		sum = sha256.Sum256(value)
-		if ref, ok := s.stored.get(sum); ok {
-			return &ref, nil
+		if id, ok := s.stored.get(sum); ok {
+			ref.ID = id
+			return ref, nil
 		}
 	}
-	id := newID()
-	if _, err := put(ctx, store.Put(s.repository.root.MustKey(chunkObject(id)), value)); err != nil {
+	if _, err := put(ctx, store.Put(s.repository.root.MustKey(chunkObject(ref.ID)), value)); err != nil {
 		return nil, err
 	}
-	ref := format.ChunkRef{Payload: format.Native, ID: id, Length: uint64(len(value))}
 	if s.stored != nil {
-		s.stored.put(sum, ref)
+		s.stored.put(sum, ref.ID)
 	}
-	return &ref, nil
+	return ref, nil
 }
 
 // newID returns an ID that nothing has.
@@ -514,7 +521,7 @@ func (s *Session) set(at place, ref *format.ChunkRef) {
 
 // meets returns an error unless the value at a key is as a condition says.
 func (s *Session) meets(ctx context.Context, key store.Key, cond store.Condition) error {
-	info, err := s.stat(ctx, key)
+	info, err := s.stat(key, s.place(key))(ctx)
 	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case err != nil && !missing:
