@@ -358,8 +358,8 @@ func (s *Session) Write(ctx context.Context, c store.Change, d store.Durability)
 func (s *Session) write(ctx context.Context, c store.Change, d store.Durability, put putFunc) (store.Written, error) {
 	var stored *format.ChunkRef
 	var err error
-	isPut := c.Op == store.OpPut || c.Op == store.OpPutIf || c.Op == store.OpCopy
-	switch isChunk := c.Key.Base() != documentName && !isOwn(c.Key); {
+	isPut, own := c.Op == store.OpPut || c.Op == store.OpPutIf || c.Op == store.OpCopy, s.owns(c.Key)
+	switch isChunk := c.Key.Base() != documentName && !own; {
 	// The bytes are stored before the lock is taken.
 	case c.Op == store.OpCopy && isChunk:
 		stored, err = s.copied(ctx, c, put)
@@ -387,7 +387,7 @@ func (s *Session) write(ctx context.Context, c store.Change, d store.Durability,
 		return s.clone(ctx, c, at, d)
 	case c.Key.Base() == documentName:
 		return s.writeDocument(c)
-	case isOwn(c.Key):
+	case own:
 		return store.Write(ctx, s.aside, c, d)
 	case isPut && !at.chunk && !isChunkName(c.Key.Base()):
 		return store.Written{}, fmt.Errorf("%s: %w: a repository has documents of format 3 and chunks of their arrays, and nothing else", c.Key, store.ErrUnsupported)
@@ -464,7 +464,15 @@ func (s *Session) adopt(path string, n *staged) {
 	}
 }
 
-// isOwn reports whether a key is of what Varve keeps beside nodes.
+// owns reports whether a key is of what Varve keeps beside nodes, and no chunk of an
+// array to which another program has given such a name.
+func (s *Session) owns(key store.Key) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return isOwn(key) && !s.place(key).chunk
+}
+
+// isOwn reports whether a key has a name as what Varve keeps beside nodes.
 func isOwn(key store.Key) bool { return isOwnName(key.String()) }
 
 func isOwnName(path string) bool {
@@ -611,15 +619,14 @@ func (s *Session) List(ctx context.Context, dir store.Path, how store.Listing) i
 func (s *Session) noteList(dir store.Path, how store.Listing) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if isOwnName(dir.String()) {
-		return // it is not of the repository
-	}
 	path := ""
-	n, _ := split(dir.String(), func(at string) *staged {
+	n, rest := split(dir.String(), func(at string) *staged {
 		path = at
 		return s.node(at)
 	})
-	s.reads.noteList(path, n, how)
+	if !isOwnName(rest) { // that is not of the repository
+		s.reads.noteList(path, n, how)
+	}
 }
 
 // earlyIn returns entries for chunks whose arrays have no documents yet.
