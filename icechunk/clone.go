@@ -188,7 +188,7 @@ func (c *clone) narrow(ctx context.Context) error {
 			kept[i] = kept[i] || inRange || n == 1 || s.Parent < 0
 		}
 	}
-	c.reparent(kept)
+	repo.Retain(kept, func(i int) bool { return kept[i] })
 	now := time.Now()
 	repo.Updates, repo.Before = []format.Update{{Kind: format.RepositoryInitialized, Time: now}}, ""
 	return nil
@@ -212,38 +212,6 @@ func (c *clone) single(ctx context.Context) (format.Reference, error) {
 	repo.Branches = branches
 	repo.Tags = slices.DeleteFunc(repo.Tags, func(ref format.Reference) bool { return !strings.HasPrefix(at, tagPrefix) || ref.Name != tag })
 	return branches[0], nil
-}
-
-// reparent leaves out snapshots. What was before a kept one and is not kept becomes a
-// part of it: the snapshot lists their transaction logs, the oldest first.
-func (c *clone) reparent(kept []bool) {
-	all := c.repo.Snapshots
-	place := make([]int, len(all)) // of those that are kept
-	var list []format.SnapshotInfo
-	for i, s := range all {
-		if kept[i] {
-			place[i] = len(list)
-			list = append(list, s)
-		}
-	}
-	for i := range list {
-		s := &list[i]
-		pruned := s.Pruned
-		at := s.Parent
-		for ; at >= 0 && !kept[at]; at = all[at].Parent {
-			pruned = slices.Concat(all[at].Pruned, []ID{all[at].ID}, pruned)
-		}
-		if s.Pruned = pruned; at >= 0 {
-			at = place[at]
-		}
-		s.Parent = at
-	}
-	c.repo.Snapshots = list
-	for _, refs := range [][]format.Reference{c.repo.Branches, c.repo.Tags} {
-		for i := range refs {
-			refs[i].Snapshot = place[refs[i].Snapshot]
-		}
-	}
 }
 
 // survey finds the manifests of all snapshots.
