@@ -275,29 +275,6 @@ func (c *commit) gatherArray(ctx context.Context, n *format.Node, is *staged, wa
 	return c.gatherChunks(ctx, n, was, is, isMoved, files)
 }
 
-// addManifest makes a manifest of references, which are in order.
-func (c *commit) addManifest(n *format.Node, refs []format.ChunkRef, files map[ID]format.ManifestFile) error {
-	if len(refs) == 0 {
-		return nil
-	}
-	m := format.ManifestRef{ID: newID()}
-	for i := range n.Shape {
-		e := format.Extent{From: refs[0].Index[i]}
-		for _, ref := range refs {
-			e.From, e.To = min(e.From, ref.Index[i]), max(e.To, ref.Index[i]+1)
-		}
-		m.Extents = append(m.Extents, e)
-	}
-	data, err := format.Seal(program, format.KindManifest, format.EncodeManifest(m.ID, []format.ArrayRefs{{Node: n.ID, Refs: refs}}))
-	if err != nil {
-		return err
-	}
-	n.Manifests = append(n.Manifests, m)
-	files[m.ID] = format.ManifestFile{ID: m.ID, Size: uint64(len(data)), References: uint32(len(refs))}
-	c.objects = append(c.objects, object{"manifests/" + m.ID.String(), format.KindManifest, data})
-	return nil
-}
-
 // rectilinear is the name of the grid with a list of edges for each axis.
 const rectilinear = "rectilinear"
 

@@ -182,6 +182,14 @@ func (s *Staging) memory(repository string) *memory {
 	return s.stored[key]
 }
 
+// forget makes sessions that begin afterwards store all chunks: what others have stored
+// is published, or a garbage collection may have taken it.
+func (s *Staging) forget(repository string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.stored, repository)
+}
+
 // set says that a session has begun, or removes it if it has not.
 func (s *Staging) set(o *opened, session *Session, err error) {
 	s.mu.Lock()
@@ -257,6 +265,9 @@ func (s *Staging) Commit(ctx context.Context, message string) (list []Committed,
 		id, err := o.CommitRebased(ctx, message, s.Policy)
 		if errors.Is(err, ErrNothing) {
 			continue
+		}
+		if err == nil || errors.Is(err, ErrCollected) {
+			s.forget(o.repository)
 		}
 		if err != nil {
 			return list, fmt.Errorf("%s@%s: %w", o.shown, o.branch, err)
