@@ -72,6 +72,9 @@ type ManifestFile struct {
 	Extra      []byte
 }
 
+// leastNode is the least number of bytes that a node has in a snapshot.
+const leastNode = 32
+
 // ParseSnapshot parses the body of a snapshot.
 func ParseSnapshot(body []byte) (*Snapshot, error) {
 	b, t, err := root(body)
@@ -82,11 +85,11 @@ func ParseSnapshot(body []byte) (*Snapshot, error) {
 	copy(s.Parent[:], t.structure(1, len(s.Parent)))
 	t.need(t.contains(2), "nodes")
 	nodes := t.vector(2, 4)
-	s.Nodes = make([]Node, 0, nodes.len)
-	for i := range nodes.len {
-		s.Nodes = append(s.Nodes, parseNode(nodes.table(i)))
-		if b.err != nil {
-			return nil, b.err
+	s.Nodes = make([]Node, 0, min(nodes.len, len(body)/leastNode))
+	for i, node := range nodes.tables() {
+		s.Nodes = append(s.Nodes, parseNode(node))
+		if i > 0 && s.Nodes[i-1].Path >= s.Nodes[i].Path {
+			b.fail("its nodes are not sorted")
 		}
 	}
 	s.Files = parseFiles(t)
@@ -107,8 +110,7 @@ func parseFiles(t table) (list []ManifestFile) {
 		}
 		return list
 	}
-	for v, i := t.vector(7, 4), 0; i < v.len; i++ {
-		f := v.table(i)
+	for _, f := range t.vector(7, 4).tables() {
 		list = append(list, ManifestFile{f.objectID(0, "ID of a manifest"), f.number(1, 8, 0), uint32(f.number(2, 4, 0)), f.bytes(3)})
 	}
 	return list
@@ -142,8 +144,8 @@ func parseNode(t table) Node {
 		n.IsArray = true
 		n.Shape = parseShape(is)
 		n.Manifests = parseManifestRefs(is.vector(2, 4), len(n.Shape))
-		for v, i := is.vector(1, 4), 0; i < v.len; i++ {
-			n.Names = append(n.Names, parseName(v.table(i)))
+		for _, name := range is.vector(1, 4).tables() {
+			n.Names = append(n.Names, parseName(name))
 		}
 	default:
 		t.need(false, "type of the node "+n.Path)
@@ -161,8 +163,7 @@ func parseName(t table) *string {
 
 func parseShape(t table) (list []Dimension) {
 	if t.contains(3) {
-		for v, i := t.vector(3, 4), 0; i < v.len; i++ {
-			d := v.table(i)
+		for _, d := range t.vector(3, 4).tables() {
 			list = append(list, Dimension{d.number(0, 8, 0), d.number(1, 4, 0)})
 		}
 		return list
@@ -179,15 +180,14 @@ func parseShape(t table) (list []Dimension) {
 }
 
 func parseManifestRefs(v vector, rank int) (list []ManifestRef) {
-	for i := range v.len {
-		t := v.table(i)
+	for _, t := range v.tables() {
 		m := ManifestRef{ID: t.objectID(0, "ID of a manifest")}
 		extents := t.vector(1, 8)
 		for k := range extents.len {
 			raw := extents.element(k)
 			m.Extents = append(m.Extents, Extent{uint32(number(raw[:4])), uint32(number(raw[4:]))})
 		}
-		if len(m.Extents) != rank && t.b != nil {
+		if len(m.Extents) != rank {
 			t.b.fail("the rank of the extents of a manifest is %d, and that of the array %d", len(m.Extents), rank)
 		}
 		list = append(list, m)
@@ -197,12 +197,9 @@ func parseManifestRefs(v vector, rank int) (list []ManifestRef) {
 
 // check looks whether lists are sorted.
 func (s *Snapshot) check(b *buffer) {
-	for i, n := range s.Nodes {
+	for _, n := range s.Nodes {
 		if n.Path != "/" && (!strings.HasPrefix(n.Path, "/") || strings.HasSuffix(n.Path, "/")) {
 			b.fail("the node %q has no path", n.Path)
-		}
-		if i > 0 && s.Nodes[i-1].Path >= n.Path {
-			b.fail("its nodes are not sorted")
 		}
 	}
 	for i, f := range s.Files {
