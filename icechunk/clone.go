@@ -127,6 +127,9 @@ func (c *clone) run(ctx context.Context) error {
 	}
 	// The object is copied as it is, with what later versions of the format have added.
 	if c.opt.At != "" || c.opt.Depth > 0 || !c.opt.Since.IsZero() {
+		if c.repo.Later {
+			return errLater
+		}
 		if err := c.narrow(ctx); err != nil {
 			return err
 		}

@@ -177,8 +177,8 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestEarlyChunks copies arrays whose names look like parts of the names of chunks, by all
-// encodings. Copies store chunks before the documents that say whose they are.
+// TestEarlyChunks copies arrays whose names look like parts of the names of chunks, by
+// all encodings. Copies store chunks before the documents that say whose they are.
 func TestEarlyChunks(t *testing.T) {
 	for _, e := range []metadata.KeyEncoding{metadata.DefaultSlash, metadata.DefaultDot, metadata.V2Slash, metadata.V2Dot} {
 		for _, path := range []string{"", "a", "levels/0", "0/1/2", "c", "c/c", "c.5", "g/c.0/1.5"} {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -52,6 +53,7 @@ type Session struct {
 	early   map[store.Key]*format.ChunkRef                // chunks without the document of an array
 	folders map[string]map[store.Key]bool                 // their keys, by folder
 	aside   store.Store                                   // what no snapshot has
+	items   []format.Item                                 // of the snapshot
 	ended   bool
 	failed  error // of a batch: what is not durable must not be published
 }
@@ -98,7 +100,7 @@ func (r *Repository) Session(ctx context.Context, branch string) (*Session, erro
 	}
 	config := settings(is.Config)
 	return &Session{
-		repository: r, branch: branch, start: id, base: base, inline: inlineLimit(config), rules: splitRules(config), aside: memstore.New(), began: begun(is.Repository, id),
+		repository: r, branch: branch, start: id, base: base, inline: number(config, "inline_chunk_threshold_bytes", inlineDefault, 1<<16), rules: splitRules(config), aside: memstore.New(), began: begun(is.Repository, id),
 		nodes: map[string]*staged{}, chunks: map[format.NodeID]map[string]*format.ChunkRef{},
 		early: map[store.Key]*format.ChunkRef{}, folders: map[string]map[store.Key]bool{},
 	}, nil
@@ -127,15 +129,15 @@ func settings(config []byte) map[string]any {
 	return top
 }
 
-// inlineLimit returns the length that a configuration has, or the default.
-func inlineLimit(config map[string]any) int {
-	switch n := config["inline_chunk_threshold_bytes"].(type) {
+// number returns a number that a configuration has, from 0 to most, or the default.
+func number(config map[string]any, name string, byDefault, most int) int {
+	switch n := config[name].(type) {
 	case uint64:
-		return int(min(n, 1<<16))
+		return int(min(n, uint64(most)))
 	case int64:
-		return int(min(max(n, 0), 1<<16))
+		return int(min(max(n, 0), int64(most)))
 	}
-	return inlineDefault
+	return byDefault
 }
 
 // Base returns the ID of the snapshot that the session began with, or was rebased onto.
@@ -147,6 +149,27 @@ func (s *Session) Base() ID {
 
 // Branch returns the branch that a commit changes.
 func (s *Session) Branch() string { return s.branch }
+
+// SetMetadata says something of the commit beside its message, such as who makes it and
+// from what. [Commit.Metadata] and the reference return it. Values are those that
+// encoding/json can marshal. It replaces what was set before.
+func (s *Session) SetMetadata(metadata map[string]any) error {
+	var items []format.Item
+	for _, name := range slices.Sorted(maps.Keys(metadata)) {
+		value, err := format.EncodeFlex(metadata[name])
+		if err == nil && !utf8.ValidString(name) {
+			err = errors.New("the name is not UTF-8")
+		}
+		if err != nil {
+			return fmt.Errorf("%w: the metadata %q of a commit: %w", zarr.ErrInvalidArgument, name, err)
+		}
+		items = append(items, format.Item{Name: name, Value: value})
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.items = items
+	return nil
+}
 
 // Close closes the repository, which other sessions and snapshots may share. Changes that
 // are not committed are lost.
@@ -411,8 +434,8 @@ func isChunkName(name string) bool {
 	return name == "c" || strings.Trim(strings.TrimPrefix(name, "c."), "0123456789.") == ""
 }
 
-// folderOf returns the folder that a key is in without the last parts that may be those of
-// a chunk. It is the path of the array, or one above it if the array has such a name.
+// folderOf returns the folder that a key is in without the last parts that may be those
+// of a chunk. It is the path of the array, or one above it if the array has such a name.
 func folderOf(key store.Key) string {
 	text := key.String()
 	for text != "" {

@@ -29,6 +29,8 @@ type Staging struct {
 	// Policy is that by which sessions are rebased if others have committed meanwhile. It
 	// is set before the first location is opened.
 	Policy Policy
+	// Metadata is that of the commits, as [Session.SetMetadata] takes it.
+	Metadata map[string]any
 
 	mu       sync.Mutex    // of what follows; it is never held during a request
 	former   map[string]ID // where sessions that were given up began, by repository and branch
@@ -255,6 +257,9 @@ func (s *Staging) Commit(ctx context.Context, message string) (list []Committed,
 	s.mu.Unlock()
 	for _, o := range sessions {
 		if err := o.wait(ctx); err != nil {
+			return list, err
+		}
+		if err := o.SetMetadata(s.Metadata); err != nil {
 			return list, err
 		}
 		id, err := o.CommitRebased(ctx, message, s.Policy)

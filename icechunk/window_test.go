@@ -3,6 +3,7 @@
 package icechunk
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -327,5 +328,47 @@ func TestCompactionOfTail(t *testing.T) {
 	got, err := zarr.Read[int32](t.Context(), a, span(from, from+10*tail))
 	if err != nil || !slices.Equal(got.Data, values) {
 		t.Errorf("%v, %v", got.Data, err)
+	}
+}
+
+// TestLaterFields commits to a repository with fields of a later version, which the
+// commit would drop.
+func TestLaterFields(t *testing.T) {
+	r, err := Create(t.Context(), memstore.New(), store.Path{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stage := func(value byte) *Session {
+		s, err := r.Session(t.Context(), "main")
+		if err == nil && value == 1 {
+			_, err = zarr.At(s, "a").CreateArray(t.Context(), plane, nil)
+		}
+		if err == nil {
+			_, err = store.Write(t.Context(), s, store.Put(store.Path{}.MustKey("a/c/0/0"), []byte{value, 0, 0, 0}), store.Sync)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	if _, err := stage(1).Commit(t.Context(), "one"); err != nil {
+		t.Fatal(err)
+	}
+	if err := writable(&format.Repository{Later: true}); !errors.Is(err, zarr.ErrUnsupported) {
+		t.Error(err)
+	}
+	s := stage(2)
+	s.base.content.Later = true
+	if _, err := s.Commit(t.Context(), "two"); !errors.Is(err, zarr.ErrUnsupported) {
+		t.Error(err)
+	}
+	s = stage(3)
+	m, err := r.manifest(t.Context(), s.base.content, s.base.content.Files[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Later = true
+	if _, err := s.Commit(t.Context(), "three"); !errors.Is(err, zarr.ErrUnsupported) {
+		t.Error(err)
 	}
 }

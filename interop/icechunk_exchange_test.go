@@ -7,17 +7,23 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/http"
+	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/convert"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/icechunk"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
+	"varve.dev/zarr/store/s3/s3test"
 	"varve.dev/zarr/virtual"
 )
 
@@ -198,5 +204,60 @@ func TestIcechunkVirtual(t *testing.T) {
 	}
 	if byXarray < 4 {
 		t.Errorf("xarray has read only %d arrays", byXarray)
+	}
+}
+
+// TestIcechunkVirtualBucket makes an array in a bucket virtual chunks, whose keys have
+// characters that URLs escape. The reference reads it, on the condition that the objects
+// have the ETags of the references.
+func TestIcechunkVirtualBucket(t *testing.T) {
+	var mu sync.Mutex
+	asked := map[string]string{} // the condition for each object
+	service := s3test.Fake(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if etag := r.Header.Get("If-Match"); r.Method == http.MethodGet && etag != "" {
+				mu.Lock()
+				asked[path.Base(r.URL.Path)] = strings.Trim(etag, `"`)
+				mu.Unlock()
+			}
+			h.ServeHTTP(w, r)
+		})
+	})
+	bucket := service.Bucket(t)
+	node := "100% of a b+c.zarr"
+	a, err := zarr.CreateArray(t.Context(), service.Location(bucket, node+"/g/x"), zarr.Spec{Type: dtype.Int32, Shape: []int64{10}, Chunks: []grid.Cut{grid.Edges(7, 3)}, DimensionNames: []string{"d"}}, nil)
+	check(t, err)
+	check(t, zarr.Write(t.Context(), a, nil, counted(10)))
+	check(t, a.Close())
+	dir := t.TempDir()
+	r := emptyRepository(t, dir)
+	at := filepath.Join(t.TempDir(), "refs"+virtual.Suffix)
+	shown, err := collected(t, at, "", []string{service.Location(bucket, node+"/g")}).Show(t.Context(), at)
+	check(t, err)
+	s, err := r.Session(t.Context(), "main")
+	check(t, err)
+	_, err = convert.Derive(icechunk.WithReferences(t.Context()), zarr.At(shown, ""), zarr.At(s, "g"), convert.Derivation{}, nil)
+	check(t, err)
+	check(t, store.Close(shown))
+	_, err = s.Commit(t.Context(), "references")
+	check(t, err)
+	var found map[string]elements
+	request := map[string]any{"op": "hashes", "group": "g", "bucket": bucket, "endpoint": service.URL, "user": s3test.User, "secret": s3test.Secret}
+	startReference(t, dir).ask(t, request, &found)
+	a, err = zarr.OpenArray(virtual.WithAllowed(t.Context(), service.Location(bucket, "")), "icechunk+file://"+filepath.ToSlash(dir)+"@main/g/x", nil)
+	check(t, err)
+	defer a.Close()
+	if want := elementsOf(t, a); found["x"].SHA256 != want.SHA256 || !slices.Equal(found["x"].Shape, want.Shape) {
+		t.Errorf("the reference reads %v, want %v", found["x"], want)
+	}
+	in := service.Open(t, bucket, node+"/g/x/c")
+	for _, name := range []string{"0", "1"} {
+		info, err := store.Stat(t.Context(), in, store.MustKey(name))
+		check(t, err)
+		mu.Lock()
+		if etag := strings.Trim(info.Version.String(), `"`); asked[name] != etag || etag == "" {
+			t.Errorf("the reference asks for the version %q of the chunk %s, want %q", asked[name], name, etag)
+		}
+		mu.Unlock()
 	}
 }

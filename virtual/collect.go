@@ -127,7 +127,9 @@ func (c *Collector) each(ctx context.Context, j *Joined, known locations, files 
 			c.files.give(p)
 		}
 		// A file that is named twice is added once.
-		if location := c.files.locationOf(p); !known.contains(location) {
+		// The values of a Zarr node have no options in their locations.
+		location := c.files.locationOf(p)
+		if node, _ := cutQuery(location, p.scheme); !known.contains(location) && !known.contains(node) {
 			if err := (&Source{Location: location}).checkLength(); err != nil { // scanning may take long
 				return err
 			}

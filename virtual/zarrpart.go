@@ -157,10 +157,7 @@ func (w *walk) add(path string, n *zarr.Array) error {
 			return nil
 		}
 		info := store.Info{Size: e.Size, Version: e.Version, Modified: e.Modified, FileTime: e.FileTime}
-		location := strings.TrimPrefix(path+"/"+e.Name, "/")
-		if w.location != "" { // it may begin with a slash
-			location = w.location + "/" + location
-		}
+		location := w.locate(strings.TrimPrefix(path+"/"+e.Name, "/"))
 		// Each chunk is a value of its own, and so a source of its own.
 		m.Sources = append(m.Sources, describe(location, info, w.scheme))
 		a.refs.set(int(a.number(index)), reference{uint32(len(m.Sources)), 0, uint64(info.Size)})
@@ -168,6 +165,28 @@ func (w *walk) add(path string, n *zarr.Array) error {
 	m.Arrays = append(m.Arrays, a)
 	w.leaveOutChunks(more)
 	return nil
+}
+
+// locate returns the location of a value of the node. The query of a web server comes at
+// its end. The options of an object store are those of the reader.
+func (w *walk) locate(rel string) string {
+	base, query := cutQuery(w.location, w.scheme)
+	if base != "" { // it may begin with a slash
+		rel = base + "/" + rel
+	}
+	if w.scheme == "http" || w.scheme == "https" {
+		rel += query
+	}
+	return rel
+}
+
+// cutQuery divides a location before its query. A path of this machine has none.
+func cutQuery(location, scheme string) (base, query string) {
+	i := strings.IndexByte(location, '?')
+	if scheme == "file" || i < 0 {
+		return location, ""
+	}
+	return location[:i], location[i:]
 }
 
 // otherChunks are the chunks of an array that its document does not describe. Each

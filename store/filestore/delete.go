@@ -19,14 +19,15 @@ import (
 )
 
 // remove removes a file. It returns the directory to sync, or "" if there was no file.
-func (s *files) remove(ctx context.Context, name string) (dir string, err error) {
+// prune removes directories that are empty then.
+func (s *files) remove(ctx context.Context, name string, prune func(dir string) string) (dir string, err error) {
 	if err := s.writable(ctx); err != nil {
 		return "", err
 	}
 	real, err := s.unlink(name, s.isNode)
 	switch {
 	case err == nil:
-		return s.prune(path.Dir(real)), nil
+		return prune(path.Dir(real)), nil
 	case vfs.Missing(err):
 		return "", nil
 	}

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"sync"
 	"time"
 
@@ -100,7 +102,7 @@ func (s *files) change(ctx context.Context, c store.Change, d store.Durability) 
 	case store.OpPutIf:
 		return s.publishIf(ctx, name, whole(c.Value), c.If, d)
 	case store.OpDelete:
-		o.dir, err = s.remove(ctx, name)
+		o.dir, err = s.remove(ctx, name, s.prune)
 	case store.OpDeleteIf:
 		o.dir, err = s.removeIf(ctx, name, c.If)
 	case store.OpSplice:
@@ -400,16 +402,17 @@ func (s *files) Batch(ctx context.Context, d store.Durability) (store.Batch, err
 	// Stay registered as a writer until the batch ends. Otherwise each change would
 	// make and remove the writer's file.
 	s.begin()
-	return &batch{s: s, d: d, dirs: map[string]bool{}, end: sync.OnceFunc(func() { s.end(nil) })}, nil
+	return &batch{s: s, d: d, dirs: map[string]bool{}, stays: map[string]bool{}, end: sync.OnceFunc(func() { s.end(nil) })}, nil
 }
 
 type batch struct {
 	s *files
 	d store.Durability
 
-	mu   sync.Mutex
-	dirs map[string]bool // directories that Commit syncs
-	end  func()
+	mu    sync.Mutex
+	dirs  map[string]bool // directories that Commit syncs
+	stays map[string]bool // directories that had other files after a deletion
+	end   func()
 }
 
 // Can implements [store.Batch].
@@ -417,7 +420,7 @@ func (b *batch) Can(op store.Op) bool { return b.s.Can(op) }
 
 // Write implements [store.Batch]. It does not look for versions.
 func (b *batch) Write(ctx context.Context, c store.Change) (store.Written, error) {
-	o, err := b.s.change(ctx, c, b.d)
+	o, err := b.change(ctx, c)
 	if err != nil {
 		return store.Written{}, fail(doing(c.Op), c.Key.String(), err)
 	}
@@ -427,6 +430,45 @@ func (b *batch) Write(ctx context.Context, c store.Change) (store.Written, error
 		b.touch(o.dir)
 	}
 	return o.Written, nil
+}
+
+func (b *batch) change(ctx context.Context, c store.Change) (o outcome, err error) {
+	if c.Op != store.OpDelete {
+		return b.s.change(ctx, c, b.d)
+	}
+	name, err := nameOf(c.Key)
+	if err == nil {
+		o.dir, err = b.s.remove(ctx, name, b.prune)
+	}
+	return o, err
+}
+
+// prune is that of the store. A directory that has other files is tried again only when
+// the batch ends: most deletions of a batch are of files side by side.
+func (b *batch) prune(dir string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stays[dir] {
+		return dir
+	}
+	b.mu.Unlock()
+	left := b.s.prune(dir)
+	b.mu.Lock()
+	if left == dir {
+		b.stays[dir] = true
+	}
+	return left
+}
+
+// pruneAll prunes the directories that may be empty by now.
+func (b *batch) pruneAll() {
+	b.mu.Lock()
+	dirs := slices.Collect(maps.Keys(b.stays))
+	clear(b.stays)
+	b.mu.Unlock()
+	for _, dir := range dirs {
+		b.touch(b.s.prune(dir))
+	}
 }
 
 func (b *batch) touch(dir string) {
@@ -441,6 +483,7 @@ func (b *batch) touch(dir string) {
 // Commit implements [store.Batch].
 func (b *batch) Commit(ctx context.Context) error {
 	defer b.end()
+	b.pruneAll()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	// One sync covers all names that changed in a directory. Until then, a power cut may
@@ -459,4 +502,7 @@ func (b *batch) Commit(ctx context.Context) error {
 }
 
 // Discard implements [store.Batch].
-func (b *batch) Discard() { b.end() }
+func (b *batch) Discard() {
+	b.pruneAll()
+	b.end()
+}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -144,5 +145,46 @@ func TestConflictLeavesNothing(t *testing.T) {
 	}
 	for e := range d.ReadDir(".") {
 		t.Errorf("%s is left", e.Name())
+	}
+}
+
+// TestBatchPrunes deletes the values of directories in a batch. The directories are gone
+// when it ends, and are not tried again for each value.
+func TestBatchPrunes(t *testing.T) {
+	for name, end := range map[string]func(store.Batch) error{
+		"commit":  func(b store.Batch) error { return b.Commit(t.Context()) },
+		"discard": func(b store.Batch) error { b.Discard(); return nil },
+	} {
+		d, tried := vfs.NewDisk(), 0
+		s := filestore.On(vfs.Hook(d, func(op vfs.Op) error {
+			if op.Kind == "removedir" && strings.HasPrefix(op.Name, "a") {
+				tried++
+			}
+			return nil
+		}), nil)
+		key := func(i int) store.Key { return store.MustKey(fmt.Sprintf("a/c/%d/%d", i%2, i)) }
+		for i := range 20 {
+			if _, err := s.Write(t.Context(), store.Put(key(i), []byte("x")), store.Flush); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b, err := s.Batch(t.Context(), store.Sync)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 20 {
+			if _, err := b.Write(t.Context(), store.Delete(key(i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := end(b); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Stat("a"); !vfs.Missing(err) {
+			t.Errorf("%s: a directory stays: %v", name, err)
+		}
+		if tried < 4 || tried > 8 {
+			t.Errorf("%s: directories were tried %d times", name, tried)
+		}
 	}
 }

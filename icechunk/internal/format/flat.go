@@ -15,7 +15,9 @@ type buffer struct {
 	data []byte
 	left int // tables that may still be visited
 	room int // bytes of lists that may still be visited; some programs share lists
-	err  error
+	// later means that a table has fields of a later version of the specification.
+	later bool
+	err   error
 }
 
 func newBuffer(data []byte) *buffer {
@@ -88,6 +90,17 @@ func (b *buffer) table(at int) table {
 		return table{}
 	}
 	return table{b: b, at: at, slots: int(v) + 4, count: slots/2 - 2}
+}
+
+// known says how many slots the tables of a kind have in the version that this package
+// knows.
+func (t table) known(slots int) table {
+	for i := slots; i < t.count; i++ {
+		if t.b.uint16(t.slots+2*i) != 0 {
+			t.b.later = true
+		}
+	}
+	return t
 }
 
 // field returns the place of a field of some bytes, or 0 if the table does not have it.

@@ -235,3 +235,85 @@ func TestLongLists(t *testing.T) {
 		}
 	}
 }
+
+// grown returns a body in which the table at a place has a field more than a kind of
+// table may have, nil if there is no table.
+func grown(body []byte, at int) []byte {
+	b := newBuffer(body)
+	t := b.table(at)
+	if b.err != nil || t.count == 0 || t.count > 16 || t.slots+2*t.count > len(body) {
+		return nil
+	}
+	const slots = 20
+	out := append(slices.Clone(body), make([]byte, 4-len(body)%4)...)
+	fields := make([]byte, 4+2*slots)
+	copy(fields, body[t.slots-4:t.slots+2*t.count])
+	binary.LittleEndian.PutUint16(fields, uint16(len(fields)))
+	binary.LittleEndian.PutUint16(fields[4+2*(slots-1):], 4)
+	binary.LittleEndian.PutUint32(out[at:], uint32(at-len(out)))
+	return append(out, fields...)
+}
+
+// TestLater adds a field to each table of each object of the reference. None is ignored.
+func TestLater(t *testing.T) {
+	count := func(body []byte, later func([]byte) (bool, error)) (n int) {
+		if is, err := later(body); is || err != nil {
+			t.Errorf("%v, %v", is, err)
+		}
+		for at := 4; at < len(body); at += 2 {
+			if other := grown(body, at); other != nil {
+				if is, err := later(other); is && err == nil {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	for i, body := range bodies(t, KindRepository) {
+		r, err := ParseRepository(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := 2 + len(r.Tags) + len(r.Branches) + len(r.Snapshots) + len(r.Metadata) + len(r.Updates)
+		for _, s := range r.Snapshots {
+			want += len(s.Metadata)
+		}
+		for _, u := range r.Updates {
+			if fields[u.Kind] > 0 { // others may share one table
+				want++
+			}
+		}
+		if n := count(body, func(b []byte) (bool, error) { r, err := ParseRepository(b); return err == nil && r.Later, err }); n < want {
+			t.Errorf("repository %d: fields of %d tables are noticed, there are %d", i, n, want)
+		}
+	}
+	for i, body := range bodies(t, KindSnapshot) {
+		s, err := ParseSnapshot(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := 1 + len(s.Nodes) + len(s.Metadata)
+		for _, n := range s.Nodes {
+			want += len(n.Manifests)
+		}
+		if n := count(body, func(b []byte) (bool, error) { s, err := ParseSnapshot(b); return err == nil && s.Later, err }); n < want {
+			t.Errorf("snapshot %d: fields of %d tables are noticed, there are %d", i, n, want)
+		}
+	}
+	for i, body := range bodies(t, KindManifest) {
+		m, err := ParseManifest(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := 1 + len(m.arrays)
+		for _, a := range m.arrays {
+			want += a.Len()
+		}
+		if want > 1000 {
+			continue
+		}
+		if n := count(body, func(b []byte) (bool, error) { m, err := ParseManifest(b); return err == nil && m.Later, err }); n < want {
+			t.Errorf("manifest %d: fields of %d tables are noticed, there are %d", i, n, want)
+		}
+	}
+}

@@ -16,7 +16,10 @@ import (
 // Manifest has references to chunks. It keeps the object as it is, and finds references
 // in it. It is safe for concurrent use.
 type Manifest struct {
-	ID     ObjectID
+	ID ObjectID
+	// Later means that the manifest has fields that this package does not know.
+	// References are encoded without them.
+	Later  bool
 	body   []byte
 	arrays []References
 	// locations decodes those that are compressed. It is nil if none are.
@@ -78,6 +81,7 @@ func ParseManifest(body []byte) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.known(5)
 	m := &Manifest{ID: t.objectID(0, "ID"), body: body}
 	t.need(t.contains(1), "arrays")
 	arrays := t.vector(1, 4)
@@ -85,7 +89,7 @@ func ParseManifest(body []byte) (*Manifest, error) {
 		m.locations = &locations{dictionary: dictionary}
 	}
 	for i := range arrays.len {
-		a := arrays.table(i)
+		a := arrays.table(i).known(3)
 		id := a.structure(0, len(NodeID{}))
 		a.need(id != nil, "ID of a node")
 		a.need(a.contains(1), "references")
@@ -100,6 +104,7 @@ func ParseManifest(body []byte) (*Manifest, error) {
 		r.check(m)
 		m.arrays = append(m.arrays, r)
 	}
+	m.Later = b.later
 	return m, b.err
 }
 
@@ -108,7 +113,7 @@ func (r *References) check(m *Manifest) {
 	b := r.refs.b
 	var last vector
 	for i := range r.refs.len {
-		t := r.refs.table(i)
+		t := r.refs.table(i).known(10)
 		index := t.vector(refIndex, 4)
 		if i == 0 {
 			r.rank = index.len

@@ -27,6 +27,9 @@ type Repository struct {
 	// Enabled and Disabled are the numbers of features that are not at their default.
 	Enabled, Disabled []uint16
 	Extra             []byte // of later versions of the specification
+	// Later means that the object has fields that this package does not know. It is
+	// encoded without them.
+	Later bool
 }
 
 // Reference is a branch or a tag.
@@ -136,6 +139,7 @@ func ParseRepository(body []byte) (*Repository, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.known(13)
 	r := &Repository{Version: int(t.number(0, 1, 0)), Before: t.text(8), Config: t.bytes(9)}
 	if r.Version > version {
 		return nil, fmt.Errorf("%w: %d", ErrVersion, r.Version)
@@ -153,12 +157,13 @@ func ParseRepository(body []byte) (*Repository, error) {
 	infos := t.vector(4, 4)
 	r.Snapshots = make([]SnapshotInfo, 0, min(infos.len, len(body)/leastInfo))
 	for i, info := range infos.tables() {
-		r.Snapshots = append(r.Snapshots, parseInfo(info))
+		r.Snapshots = append(r.Snapshots, parseInfo(info.known(6)))
 		if i > 0 && compareIDs(r.Snapshots[i-1].ID, r.Snapshots[i].ID) >= 0 {
 			b.fail("its snapshots are not sorted")
 		}
 	}
 	status, _ := t.below(5)
+	status.known(3)
 	r.Status = parseStatus(status)
 	r.Metadata = parseItems(t.vector(6, 4))
 	updates := t.vector(7, 4)
@@ -166,12 +171,13 @@ func ParseRepository(body []byte) (*Repository, error) {
 		b.fail("it has too many updates (number: %d)", updates.len)
 	}
 	for _, u := range updates.tables() {
-		r.Updates = append(r.Updates, parseUpdate(u))
+		r.Updates = append(r.Updates, parseUpdate(u.known(4)))
 	}
 	r.Enabled, r.Disabled, r.Extra = parseNumbers(t.vector(10, 2)), parseNumbers(t.vector(11, 2)), t.bytes(12)
 	if b.err == nil {
 		r.check(b)
 	}
+	r.Later = b.later
 	return r, b.err
 }
 
@@ -184,6 +190,7 @@ func parseNumbers(v vector) (list []uint16) {
 
 func parseReferences(v vector) (list []Reference) {
 	for _, t := range v.tables() {
+		t.known(2)
 		t.need(t.contains(0), "name of a reference")
 		list = append(list, Reference{t.text(0), int(t.number(1, 4, 0))})
 	}
@@ -208,6 +215,7 @@ func parseIDs(v vector) (list []ObjectID) {
 
 func parseItems(v vector) (list []Item) {
 	for _, t := range v.tables() {
+		t.known(2)
 		list = append(list, Item{t.text(0), t.bytes(1)})
 	}
 	return list
@@ -217,12 +225,21 @@ func parseStatus(t table) Status {
 	return Status{Availability(t.number(0, 1, 0)), timeOf(t, 1), t.text(2)}
 }
 
+// fields are how many slots the table of an update has, by its kind.
+var fields = [...]int{
+	RepositoryInitialized: 0, RepositoryMigrated: 2, ConfigChanged: 0, MetadataChanged: 0, TagCreated: 1, TagDeleted: 2, BranchCreated: 1, BranchDeleted: 2,
+	BranchReset: 2, Committed: 2, Amended: 3, DetachedSnapshot: 1, GarbageCollected: 0, Expired: 0, FeatureChanged: 3, StatusChanged: 1,
+}
+
 // named are the kinds of updates of which slot 0 is a name.
 var named = map[UpdateKind]bool{TagCreated: true, TagDeleted: true, BranchCreated: true, BranchDeleted: true, BranchReset: true, Committed: true, Amended: true}
 
 func parseUpdate(t table) Update {
 	u := Update{Kind: UpdateKind(t.number(0, 1, 0)), Time: timeOf(t, 2), Backup: t.text(3)}
 	is, _ := t.below(1)
+	if int(u.Kind) < len(fields) {
+		is.known(fields[u.Kind])
+	}
 	if named[u.Kind] {
 		u.Name = is.text(0)
 	}

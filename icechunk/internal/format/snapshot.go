@@ -18,6 +18,9 @@ type Snapshot struct {
 	Metadata []Item
 	Files    []ManifestFile // by ID
 	Extra    []byte         // of later versions of the specification
+	// Later means that the object has fields that this package does not know. It is
+	// encoded without them.
+	Later bool
 }
 
 // Node is a group or an array.
@@ -82,12 +85,13 @@ func ParseSnapshot(body []byte) (*Snapshot, error) {
 		return nil, err
 	}
 	s := &Snapshot{ID: t.objectID(0, "ID"), Time: timeOf(t, 3), Message: t.text(4), Metadata: parseItems(t.vector(5, 4)), Extra: t.bytes(8)}
+	t.known(9)
 	copy(s.Parent[:], t.structure(1, len(s.Parent)))
 	t.need(t.contains(2), "nodes")
 	nodes := t.vector(2, 4)
 	s.Nodes = make([]Node, 0, min(nodes.len, len(body)/leastNode))
 	for i, node := range nodes.tables() {
-		s.Nodes = append(s.Nodes, parseNode(node))
+		s.Nodes = append(s.Nodes, parseNode(node.known(6)))
 		if i > 0 && s.Nodes[i-1].Path >= s.Nodes[i].Path {
 			b.fail("its nodes are not sorted")
 		}
@@ -96,6 +100,7 @@ func ParseSnapshot(body []byte) (*Snapshot, error) {
 	if b.err == nil {
 		s.check(b)
 	}
+	s.Later = b.later
 	return s, b.err
 }
 
@@ -111,6 +116,7 @@ func parseFiles(t table) (list []ManifestFile) {
 		return list
 	}
 	for _, f := range t.vector(7, 4).tables() {
+		f.known(4)
 		list = append(list, ManifestFile{f.objectID(0, "ID of a manifest"), f.number(1, 8, 0), uint32(f.number(2, 4, 0)), f.bytes(3)})
 	}
 	return list
@@ -140,12 +146,14 @@ func parseNode(t table) Node {
 	is, ok := t.below(4)
 	switch kind := t.number(3, 1, 0); {
 	case kind == groupNode:
+		is.known(0)
 	case kind == arrayNode && ok:
+		is.known(4)
 		n.IsArray = true
 		n.Shape = parseShape(is)
 		n.Manifests = parseManifestRefs(is.vector(2, 4), len(n.Shape))
 		for _, name := range is.vector(1, 4).tables() {
-			n.Names = append(n.Names, parseName(name))
+			n.Names = append(n.Names, parseName(name.known(1)))
 		}
 	default:
 		t.need(false, "type of the node "+n.Path)
@@ -164,6 +172,7 @@ func parseName(t table) *string {
 func parseShape(t table) (list []Dimension) {
 	if t.contains(3) {
 		for _, d := range t.vector(3, 4).tables() {
+			d.known(2)
 			list = append(list, Dimension{d.number(0, 8, 0), d.number(1, 4, 0)})
 		}
 		return list
@@ -181,6 +190,7 @@ func parseShape(t table) (list []Dimension) {
 
 func parseManifestRefs(v vector, rank int) (list []ManifestRef) {
 	for _, t := range v.tables() {
+		t.known(2)
 		m := ManifestRef{ID: t.objectID(0, "ID of a manifest")}
 		extents := t.vector(1, 8)
 		for k := range extents.len {

@@ -13,9 +13,11 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/icechunk"
 )
@@ -192,6 +194,23 @@ func messageOf(cmd *cobra.Command) string {
 		return f.Value.String()
 	}
 	return "varve " + cmd.Name()
+}
+
+// metadataOf returns the metadata for commits of a command.
+func metadataOf(cmd *cobra.Command) (map[string]any, error) {
+	said, err := cmd.Flags().GetStringArray(metadataFlag)
+	if err != nil || len(said) == 0 {
+		return nil, nil // a command without the flag
+	}
+	m := map[string]any{}
+	for _, text := range said {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" || !utf8.ValidString(text) {
+			return nil, failure.BadUsage("--metadata %q is no NAME=VALUE", text)
+		}
+		m[name] = value
+	}
+	return m, nil
 }
 
 // tell prints which commits were made.
