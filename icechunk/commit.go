@@ -452,7 +452,8 @@ const tries = 100
 // update changes the object repo by a conditional write. change is called with what the
 // repository is, again if it has changed meanwhile.
 func (r *Repository) update(ctx context.Context, change func(repo *format.Repository, again bool) (format.Update, error)) error {
-	lost := error(nil) // of a write whose outcome is not known
+	lost := error(nil)         // of a write whose outcome is not known
+	var replaced store.Version // by that write
 	unknown := func(err error) error {
 		if lost == nil {
 			return err
@@ -482,6 +483,9 @@ func (r *Repository) update(ctx context.Context, change func(repo *format.Reposi
 			return nil
 		}
 		if err != nil {
+			if info.Version == replaced { // the write may still be made
+				return unknown(err)
+			}
 			return err
 		}
 		now := time.Now()
@@ -514,7 +518,7 @@ func (r *Repository) update(ctx context.Context, change func(repo *format.Reposi
 			return unknown(err)
 		case !errors.Is(err, store.ErrConflict):
 			// The write may have been made: the next look tells.
-			lost = err
+			lost, replaced = err, info.Version
 		}
 	}
 	return unknown(fmt.Errorf("%w: every attempt to change the repository met another one (attempts: %d); repeat the change", store.ErrConflict, tries))
