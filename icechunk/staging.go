@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 )
 
@@ -254,7 +255,7 @@ func (s *Staging) Commit(ctx context.Context, message string) (list []Committed,
 			continue
 		}
 		if err != nil {
-			return list, fmt.Errorf("%s@%s: %w", o.shown, o.branch, err)
+			return list, fmt.Errorf("%s@%s: %w", driver.Redact(o.shown), o.branch, err)
 		}
 		s.end(o)
 		list = append(list, Committed{o.shown, o.branch, id})

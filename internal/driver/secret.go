@@ -27,22 +27,25 @@ type concealedKey struct{}
 // options of the bucket. It stands for the locations in the bucket that have no query. Of
 // several queries, each location has that of the concealed location with which it shares
 // the most segments, and among equals that of the last one.
+//
+// What a location with icechunk+ before it hides applies to its repository: "s3://b/r" is
+// then opened with the options of "icechunk+s3://b/r@main/t2m?endpoint=…".
 func Conceal(ctx context.Context, location string) (context.Context, string) {
-	if inBucket(location) {
+	plain := strings.TrimPrefix(location, repositoryPrefix)
+	before, _ := ctx.Value(concealedKey{}).(*concealed)
+	if inBucket(plain) {
 		shown, query, found := strings.Cut(location, "?")
 		if !found {
 			return ctx, location
 		}
-		before, _ := ctx.Value(concealedKey{}).(*concealed)
-		return context.WithValue(ctx, concealedKey{}, &concealed{shown, query, before}), shown
+		return context.WithValue(ctx, concealedKey{}, &concealed{repositoryOf(shown), query, before}), shown
 	}
-	u, err := url.Parse(location)
+	u, err := url.Parse(plain)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User == nil && u.RawQuery == "" && u.Fragment == "" {
 		return ctx, location
 	}
-	before, _ := ctx.Value(concealedKey{}).(*concealed)
 	shown := strings.TrimRight(Redact(location), "/")
-	return context.WithValue(ctx, concealedKey{}, &concealed{shown, location, before}), shown
+	return context.WithValue(ctx, concealedKey{}, &concealed{repositoryOf(shown), plain, before}), shown
 }
 
 // Reveal returns the whole URL for a location in ctx; see [Conceal]. If several URLs
@@ -50,11 +53,12 @@ func Conceal(ctx context.Context, location string) (context.Context, string) {
 func Reveal(ctx context.Context, location string) string {
 	var found *concealed
 	c, _ := ctx.Value(concealedKey{}).(*concealed)
-	if inBucket(location) {
+	plain, inRepository := strings.CutPrefix(location, repositoryPrefix)
+	if inBucket(plain) {
 		return withOptions(c, location)
 	}
-	for ; c != nil; c = c.after {
-		rest, ok := strings.CutPrefix(location, c.shown)
+	for place := repositoryOf(location); c != nil; c = c.after {
+		rest, ok := strings.CutPrefix(place, c.shown)
 		if ok && (rest == "" || rest[0] == '/') && (found == nil || len(c.shown) > len(found.shown)) {
 			found = c
 		}
@@ -63,13 +67,32 @@ func Reveal(ctx context.Context, location string) string {
 		return location
 	}
 	u, err := url.Parse(found.real)
-	rest, restErr := url.Parse(location)
+	rest, restErr := url.Parse(plain)
 	if err != nil || restErr != nil {
 		return location
 	}
 	// Take the path from the location, and everything else from the whole URL.
 	u.Path, u.RawPath = rest.Path, rest.RawPath
+	if inRepository {
+		return repositoryPrefix + u.String()
+	}
 	return u.String()
+}
+
+// repositoryPrefix begins the locations of nodes in repositories of Icechunk.
+const repositoryPrefix = "icechunk+"
+
+// repositoryOf returns the location of the repository that a location without secrets
+// leads into, as package icechunk opens it. Other locations are returned unchanged.
+func repositoryOf(location string) string {
+	text, ok := strings.CutPrefix(location, repositoryPrefix)
+	if !ok {
+		return location
+	}
+	scheme, rest, _ := strings.Cut(text, "://")
+	host, path, _ := strings.Cut(rest, "/")
+	path, _, _ = strings.Cut(path, "@") // what follows is a branch and the path of a node
+	return strings.TrimRight(scheme+"://"+host+"/"+strings.ReplaceAll(path, "%40", "@"), "/")
 }
 
 // inBucket reports whether a location is one of an object store, which has a path that is
@@ -93,12 +116,12 @@ func withOptions(c *concealed, location string) string {
 		return location
 	}
 	var found *concealed
-	most := 0
-	for bucket := bucketOf(location); c != nil; c = c.after {
+	most, place := 0, repositoryOf(location)
+	for bucket := bucketOf(place); c != nil; c = c.after {
 		if bucketOf(c.shown) != bucket {
 			continue
 		}
-		if n := common(c.shown, location); found == nil || n > most {
+		if n := common(c.shown, place); found == nil || n > most {
 			found, most = c, n
 		}
 	}
@@ -135,8 +158,12 @@ func Redact(location string) string {
 		if i := strings.IndexAny(rest, "?#"); i >= 0 {
 			rest = rest[:i]
 		}
-		// A password may contain '@' too.
-		rest = rest[strings.LastIndexByte(rest, '@')+1:]
+		// A password may contain '@' too. In the location of a repository, '@' is also
+		// before the branch: cut there only if there may be a user before the path.
+		host, _, _ := strings.Cut(rest, "/")
+		if !strings.HasPrefix(location, repositoryPrefix) || strings.ContainsAny(host, ":@") {
+			rest = rest[strings.LastIndexByte(rest, '@')+1:]
+		}
 		if !found {
 			return rest
 		}
