@@ -90,8 +90,8 @@ type wrapped struct {
 	node   string // in the repository, with the sign @, or ""
 }
 
-// unwrap divides a location whose scheme names a format. The path ends at the first @; one
-// in the path is written as %40.
+// unwrap divides a location whose scheme names a format. The path ends at the first @;
+// one in the path is written as %40.
 func unwrap(location string) (w wrapped, ok bool) {
 	scheme, _, found := strings.Cut(location, "://")
 	format, _, isWrapped := strings.Cut(scheme, "+")
