@@ -42,7 +42,8 @@ func (c *inspection) virtual(ctx context.Context) error {
 			if errors.Is(err, virtual.ErrNotAllowed) {
 				one.Chunk, one.place = nil, path.Dir(location)+" "+one.Path
 			}
-			one.Key, found = location, append(found, one)
+			one.Key = location
+			found = append(found, one)
 			return nil
 		})
 	}

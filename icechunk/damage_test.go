@@ -86,10 +86,21 @@ func TestCheckTraces(t *testing.T) {
 // damaged or gone.
 func TestFormerNamed(t *testing.T) {
 	r, s := created(t)
-	first := commit(t, stage(t, r, "main", "a", 0), "a")
-	second := commit(t, stage(t, r, "main", "a", 0), "again")
-	commit(t, stage(t, r, "main", "a", 0), "and again")
-	names, key := former(t, s), store.MustKey("repo")
+	key, added := store.MustKey("repo"), []string(nil) // former objects, the first one first
+	add := func(message string) icechunk.ID {
+		t.Helper()
+		id, was := commit(t, stage(t, r, "main", "a", 0), message), slices.Clone(added)
+		for _, name := range former(t, s) {
+			if !slices.Contains(was, name) {
+				added = append(added, name)
+			}
+		}
+		return id
+	}
+	first := add("a")
+	second := add("again")
+	add("and again")
+	names := []string{added[2], added[1]}
 	fails := func(kind error, name string, at icechunk.ID) {
 		t.Helper()
 		_, err := icechunk.Open(t.Context(), s, store.Path{}, nil)

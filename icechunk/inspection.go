@@ -48,8 +48,8 @@ type Finding struct {
 	Path    string   // of the node, "" if it is about none
 	Chunk   []uint32 // nil if it is about none
 	Message string
-	// Manifest is the one that is damaged, or has the reference. It is zero if it is about
-	// none.
+	// Manifest is the one that is damaged or has the reference. It is zero if the finding
+	// is about none.
 	Manifest ID
 	// Whole is the last snapshot of main without damaged manifests, if the damage affects
 	// that of main.

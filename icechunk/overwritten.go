@@ -55,25 +55,29 @@ func (r *Repository) withFormer(ctx context.Context, err error) error {
 	if failed != nil {
 		return err // not every store lists
 	}
+	var latest link
 	for _, name := range names[:min(len(names), mostFormer)] {
 		was, failed := r.former(ctx, name)
-		if failed != nil {
-			continue
+		// Names tell the time in milliseconds, and the log in microseconds.
+		if failed == nil && len(was.Updates) > 0 && (latest.name == "" || was.Updates[0].Time.After(latest.Updates[0].Time)) {
+			latest = link{was, name}
 		}
-		is := stateOf(was)
-		var tips []string
-		for _, b := range was.Branches {
-			c := is.commit(b.Snapshot)
-			tips = append(tips, fmt.Sprintf("%s at %v of %s", b.Name, c.ID, c.Time.UTC().Format(time.RFC3339)))
-		}
-		const most = 5
-		if len(tips) > most {
-			tips = append(tips[:most], "others")
-		}
-		return fmt.Errorf("%w; the object repo is lost, and the latest former one that can be read is %s/%s, from before the last change, with %s: "+
-			"copy it to %s if you have no better copy", err, backupFolder, name, strings.Join(tips, ", "), r.root.MustKey(repositoryKey))
 	}
-	return err
+	if latest.name == "" {
+		return err
+	}
+	is := stateOf(latest.Repository)
+	var tips []string
+	for _, b := range latest.Branches {
+		c := is.commit(b.Snapshot)
+		tips = append(tips, fmt.Sprintf("%s at %v of %s", b.Name, c.ID, c.Time.UTC().Format(time.RFC3339)))
+	}
+	const most = 5
+	if len(tips) > most {
+		tips = append(tips[:most], "others")
+	}
+	return fmt.Errorf("%w; the object repo is lost, and the latest former one that can be read is %s/%s, from before the last change, with %s: "+
+		"copy it to %s if you have no better copy", err, backupFolder, latest.name, strings.Join(tips, ", "), r.root.MustKey(repositoryKey))
 }
 
 // mostFormer bounds the former objects that are read in the place of one that is lost.

@@ -99,8 +99,8 @@ func (r *Repository) DeleteTag(ctx context.Context, name string) error {
 	})
 }
 
-// Unreached returns the number of commits that lead to a snapshot, and from which no branch
-// and no tag is reached. The next garbage collection may delete them.
+// Unreached returns the number of commits that lead to a snapshot but to no branch and no
+// tag. A garbage collection may delete them.
 func (r *Repository) Unreached(ctx context.Context, snapshot ID) (n int, err error) {
 	is, err := r.state(ctx)
 	if err != nil || is.Repository == nil {

@@ -135,8 +135,8 @@ func TestUpkeepCheck(t *testing.T) {
 	}
 }
 
-// TestUpkeepTemporary counts temporary files of writers that have crashed, and deletes the
-// old ones.
+// TestUpkeepTemporary counts temporary files of writers that have crashed, and deletes
+// the old ones.
 func TestUpkeepTemporary(t *testing.T) {
 	dir, main := repositoryWithArray(t)
 	old, young := dir+"/chunks/__tmp-1234567890123", dir+"/chunks/__tmp-1234567890124"
