@@ -90,7 +90,8 @@ type wrapped struct {
 	node   string // in the repository, with the sign @, or ""
 }
 
-// unwrap divides a location whose scheme names a format. The path ends at the first @.
+// unwrap divides a location whose scheme names a format. The path ends at the first @;
+// one in the path is written as %40.
 func unwrap(location string) (w wrapped, ok bool) {
 	scheme, _, found := strings.Cut(location, "://")
 	format, _, isWrapped := strings.Cut(scheme, "+")
@@ -99,16 +100,12 @@ func unwrap(location string) (w wrapped, ok bool) {
 	}
 	w.format = format + "+"
 	text, query, hasQuery := strings.Cut(strings.TrimPrefix(location, w.format), "?")
-	start := strings.Index(text, "://") + len("://")
-	if i := strings.IndexByte(text[start:], '/'); i >= 0 {
-		start += i
-	} else {
-		start = len(text) // a user may stand before the host
+	start := pathOf(text)
+	path := text[start:]
+	if i := strings.IndexByte(path, '@'); i >= 0 {
+		path, w.node = path[:i], path[i:]
 	}
-	w.below = text
-	if i := strings.IndexByte(text[start:], '@'); i >= 0 {
-		w.below, w.node = text[:start+i], text[start+i:]
-	}
+	w.below = text[:start] + strings.ReplaceAll(path, "%40", "@")
 	if hasQuery {
 		w.below += "?" + query
 	}
@@ -118,10 +115,24 @@ func unwrap(location string) (w wrapped, ok bool) {
 // around returns the location with another one in the store.
 func (w wrapped) around(below string) string {
 	text, query, hasQuery := strings.Cut(below, "?")
-	if text = w.format + text + w.node; hasQuery {
+	if w.node != "" && pathOf(text) == len(text) {
+		text += "/" // or what is before the @ would be a user
+	}
+	start := pathOf(text)
+	text = w.format + text[:start] + strings.ReplaceAll(text[start:], "@", "%40") + w.node
+	if hasQuery {
 		text += "?" + query
 	}
 	return text
+}
+
+// pathOf returns where the path of a location begins. A user may stand before the host.
+func pathOf(text string) int {
+	start := strings.Index(text, "://") + len("://")
+	if i := strings.IndexByte(text[start:], '/'); i >= 0 {
+		return start + i
+	}
+	return len(text)
 }
 
 // inBucket reports whether a location is one of an object store, which has a path that is

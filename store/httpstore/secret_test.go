@@ -86,3 +86,47 @@ func TestConcealRepository(t *testing.T) {
 		}
 	}
 }
+
+// TestConcealRepositories checks that what a location with icechunk+ hides applies to its
+// repository, which is opened by the location without icechunk+ and a branch.
+func TestConcealRepositories(t *testing.T) {
+	ctx := context.Background()
+	for location, want := range map[string]string{
+		"icechunk+s3://b/r@main/a?endpoint=1":             "icechunk+s3://b/r@main/a",
+		"icechunk+s3://c?endpoint=2":                      "icechunk+s3://c",
+		"icechunk+az://a/box/r%40x@tag:v/a?account_key=3": "icechunk+az://a/box/r%40x@tag:v/a",
+		"icechunk+https://u:p@h:1/r@main/a?token=4":       "icechunk+https://h:1/r@main/a",
+		"icechunk+http://i/%40r@main?token=5":             "icechunk+http://i/%40r@main",
+		"icechunk+https://j?token=6":                      "icechunk+https://j",
+		"icechunk+file:///r@main/a":                       "icechunk+file:///r@main/a",
+		"icechunk+gs://b/r@main/a":                        "icechunk+gs://b/r@main/a",
+		"icechunk+r@main":                                 "icechunk+r@main",
+	} {
+		var shown string
+		if ctx, shown = driver.Conceal(ctx, location); shown != want {
+			t.Errorf("%q is shown as %q, want %q", location, shown, want)
+		}
+	}
+	for location, want := range map[string]string{
+		"s3://b/r":                           "s3://b/r?endpoint=1",
+		"s3://b/data.nc":                     "s3://b/data.nc?endpoint=1",
+		"icechunk+s3://b/r@v2/x":             "icechunk+s3://b/r@v2/x?endpoint=1",
+		"icechunk+s3://b/r@main/x?anon=true": "icechunk+s3://b/r@main/x?anon=true",
+		"s3://c/":                            "s3://c/?endpoint=2",
+		"az://a/box/r@x":                     "az://a/box/r@x?account_key=3",
+		"az://other/box/r":                   "az://other/box/r",
+		"https://h:1/r":                      "https://u:p@h:1/r?token=4",
+		"https://h:1/r/":                     "https://u:p@h:1/r/?token=4",
+		"icechunk+https://h:1/r@v2/x":        "icechunk+https://u:p@h:1/r@v2/x?token=4",
+		"https://h:1/r2":                     "https://h:1/r2",
+		"https://h/r":                        "https://h/r",
+		"http://i/@r":                        "http://i/@r?token=5",
+		"https://j/":                         "https://j/?token=6",
+		"file:///r":                          "file:///r",
+		"gs://b/r":                           "gs://b/r",
+	} {
+		if got := driver.Reveal(ctx, location); got != want {
+			t.Errorf("%q stands for %q, want %q", location, got, want)
+		}
+	}
+}
