@@ -390,6 +390,9 @@ func (s *Session) write(ctx context.Context, c store.Change, d store.Durability,
 		err = fmt.Errorf("%s: %w: only chunks are copied", c.Key, store.ErrUnsupported)
 	case isPut && isChunk:
 		stored, err = s.storeChunk(ctx, c.Value, put)
+	case c.Op == store.OpClone:
+		// This reads the manifest of the source, which clone finds in memory.
+		_, _ = s.Stat(ctx, c.Source) // clone has the error
 	}
 	if err != nil {
 		return store.Written{}, err

@@ -125,12 +125,13 @@ func factsOf(d *icechunk.Diff) *diffFacts {
 	return f
 }
 
-// rangeOf returns the smallest range that has all indices.
+// rangeOf returns the smallest range that has all indices. A log may have some of another
+// rank: the reference lets an array change its rank.
 func rangeOf(indices [][]uint32) [][2]uint32 {
 	all := [][2]uint32{}
-	for i, index := range indices {
+	for _, index := range indices {
 		for axis, n := range index {
-			if i == 0 {
+			if axis == len(all) {
 				all = append(all, [2]uint32{n, n + 1})
 			}
 			all[axis] = [2]uint32{min(all[axis][0], n), max(all[axis][1], n+1)}
