@@ -196,6 +196,13 @@ func (s *Session) node(path string) *staged {
 	return is
 }
 
+// isArray reports whether a node is an array, also one whose document cannot be parsed.
+// The caller holds the lock.
+func (s *Session) isArray(path string, n *staged) bool {
+	i, ok := s.base.content.FindNode(path)
+	return n.shape != nil || ok && s.base.content.Nodes[i].ID == n.id && s.base.content.Nodes[i].IsArray
+}
+
 // rank returns the number of axes of an array, -1 for a group.
 func (n *staged) rank() int {
 	if n.shape == nil {
@@ -608,7 +615,7 @@ func (s *Session) writeDocument(c store.Change) (store.Written, error) {
 	}
 	n := &staged{id: newNodeID(), document: bytes.Clone(c.Value), time: time.Now(), shape: is}
 	// Chunks of another rank are not those of this array.
-	if old != nil && old.rank() == n.rank() {
+	if old != nil && old.rank() == n.rank() && s.isArray(path, old) == (n.shape != nil) {
 		n.id = old.id
 	}
 	s.nodes[path] = n
