@@ -187,6 +187,13 @@ func (s *Snapshot) reference(ctx context.Context, n *format.Node, index []uint32
 	return ref, fs.ErrNotExist
 }
 
+// VersionsNameContent reports that equal versions of chunks, also in other repositories,
+// mean equal bytes: IDs of objects are random, and short chunks are hashed.
+func (s *Snapshot) VersionsNameContent() bool { return true }
+
+// VersionsNameContent is as [Snapshot.VersionsNameContent].
+func (s *Session) VersionsNameContent() bool { return true }
+
 // infoOf describes a chunk. References never change, so what they say is a version.
 func infoOf(ref format.ChunkRef) store.Info {
 	b := make([]byte, 0, 128) // listings have one for each chunk

@@ -10,8 +10,10 @@ import (
 	"math"
 	"path"
 	"regexp"
+	"runtime"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr/icechunk/internal/format"
 )
 
@@ -229,35 +231,91 @@ func (c *commit) gatherChunks(ctx context.Context, n, was *format.Node, is *stag
 	if err != nil {
 		return err
 	}
-	var changed [][]uint32
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		w := all[key]
-		stays := w.old == nil && len(w.manifests) == 1 && covers(n, w.manifests[0])
-		if !stays || isMoved || len(w.changes) > 0 {
-			refs, differing, err := w.merge(n, c.oldRefs(ctx, was, w), isMoved)
-			if err != nil {
-				return err
-			}
-			if err := c.checkKnown(ctx, w); err != nil {
-				return err
-			}
-			changed = append(changed, differing...)
-			if !stays || len(differing) > 0 {
-				if err := c.addManifest(n, refs, files); err != nil {
-					return err
-				}
-				continue
-			}
-		}
-		n.Manifests = append(n.Manifests, w.manifests...)
-		if err := c.keepFiles(w.manifests, files); err != nil {
+	keys := slices.Sorted(maps.Keys(all))
+	results := make([]outcome, len(keys))
+	g, within := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, key := range keys {
+		g.Go(func() (err error) {
+			results[i], err = c.gatherWindow(within, n, was, all[key], isMoved)
 			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	var changed [][]uint32
+	for i, key := range keys {
+		r := results[i]
+		changed = append(changed, r.changed...)
+		switch {
+		case r.stays:
+			n.Manifests = append(n.Manifests, all[key].manifests...)
+			if err := c.keepFiles(all[key].manifests, files); err != nil {
+				return err
+			}
+		case r.object.data != nil:
+			n.Manifests = append(n.Manifests, r.manifest)
+			files[r.manifest.ID] = r.file
+			c.objects = append(c.objects, r.object)
 		}
 	}
 	if len(changed) > 0 {
 		c.log.Chunks = append(c.log.Chunks, format.ChunkChanges{Node: n.ID, Indices: changed})
 	}
 	return nil
+}
+
+// outcome is what a commit makes of a window.
+type outcome struct {
+	stays    bool       // the window keeps its manifest
+	changed  [][]uint32 // chunks that are other ones than before, or gone
+	manifest format.ManifestRef
+	file     format.ManifestFile
+	object   object // the new manifest, without data if the window has no references
+}
+
+// gatherWindow makes the manifest of a window. It runs beside that of other windows.
+func (c *commit) gatherWindow(ctx context.Context, n, was *format.Node, w *window, isMoved bool) (o outcome, err error) {
+	o.stays = w.old == nil && len(w.manifests) == 1 && covers(n, w.manifests[0])
+	if o.stays && !isMoved && len(w.changes) == 0 {
+		return o, nil
+	}
+	room := len(w.old) + len(w.changes)
+	for _, m := range w.manifests {
+		f, _ := c.base.content.FindFile(m.ID)
+		room += int(f.References)
+	}
+	var refs []format.ChunkRef
+	if refs, o.changed, err = w.merge(n, c.oldRefs(ctx, was, w), isMoved, min(room, mostRoom)); err != nil {
+		return o, err
+	}
+	if err := c.checkKnown(ctx, w); err != nil {
+		return o, err
+	}
+	if o.stays = o.stays && len(o.changed) == 0; o.stays || len(refs) == 0 {
+		return o, nil
+	}
+	return o, o.make(n, refs)
+}
+
+// mostRoom bounds the references for which room is made because an object says so.
+const mostRoom = 1 << 20
+
+// make makes a manifest of references, which are in order.
+func (o *outcome) make(n *format.Node, refs []format.ChunkRef) error {
+	o.manifest.ID = newID()
+	for i := range n.Shape {
+		e := format.Extent{From: refs[0].Index[i]}
+		for _, ref := range refs {
+			e.From, e.To = min(e.From, ref.Index[i]), max(e.To, ref.Index[i]+1)
+		}
+		o.manifest.Extents = append(o.manifest.Extents, e)
+	}
+	data, err := format.Seal(program, format.KindManifest, format.EncodeManifest(o.manifest.ID, []format.ArrayRefs{{Node: n.ID, Refs: refs}}))
+	o.file = format.ManifestFile{ID: o.manifest.ID, Size: uint64(len(data)), References: uint32(len(refs))}
+	o.object = object{"manifests/" + o.manifest.ID.String(), format.KindManifest, data}
+	return err
 }
 
 // windows returns the windows of an array that have chunks, or had some, by their names.
@@ -350,10 +408,16 @@ func (c *commit) oldRefs(ctx context.Context, was *format.Node, w *window) iter.
 }
 
 // merge returns the references of the window after a commit, in order, and the indices of
-// those that are other ones than before, or gone. n is the array after the commit.
-func (w *window) merge(n *format.Node, old iter.Seq2[format.ChunkRef, error], isMoved bool) (refs []format.ChunkRef, changed [][]uint32, err error) {
+// those that are other ones than before, or gone. n is the array after the commit, and
+// room about how many references there are.
+func (w *window) merge(n *format.Node, old iter.Seq2[format.ChunkRef, error], isMoved bool, room int) (refs []format.ChunkRef, changed [][]uint32, err error) {
 	slices.SortFunc(w.changes, func(a, b change) int { return slices.Compare(a.index, b.index) })
-	refs = make([]format.ChunkRef, 0, len(w.changes))
+	refs = make([]format.ChunkRef, 0, room)
+	numbers := make([]uint32, 0, room*len(n.Shape))
+	kept := func(index []uint32) []uint32 {
+		numbers = append(numbers, index...)
+		return slices.Clip(numbers[len(numbers)-len(index):])
+	}
 	todo := w.changes
 	put := func(c change) {
 		if c.ref != nil {
@@ -381,9 +445,9 @@ func (w *window) merge(n *format.Node, old iter.Seq2[format.ChunkRef, error], is
 			put(todo[0])
 			todo = todo[1:]
 		case isMoved || beyond(n, ref.Index):
-			changed = append(changed, slices.Clone(ref.Index))
+			changed = append(changed, kept(ref.Index))
 		default:
-			ref.Index = slices.Clone(ref.Index)
+			ref.Index = kept(ref.Index)
 			refs = append(refs, ref)
 		}
 	}

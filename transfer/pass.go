@@ -165,7 +165,14 @@ func (p *pass) isCopy(from, to *store.Entry) bool {
 
 // doubt decides about a value of the same size that is no copy by its times.
 func (p *pass) doubt(ctx context.Context, name string, from, to *store.Entry) error {
-	if from.Modified.IsZero() || to.Modified.IsZero() || from.Modified.After(to.Modified) {
+	if from.Modified.IsZero() || to.Modified.IsZero() {
+		if from.Version == to.Version && isContent(p.s.pair.Source.Store) && isContent(p.s.pair.Target.Store) {
+			p.keep(from)
+			return nil
+		}
+		return p.compare(ctx, name, from)
+	}
+	if from.Modified.After(to.Modified) {
 		return p.renew(ctx, name, from, &p.report.Replaced)
 	}
 	// It may be a copy that was made soon after the write of its source, or one of what
@@ -192,6 +199,13 @@ func (p *pass) doubt(ctx context.Context, name string, from, to *store.Entry) er
 	}
 	p.keep(from)
 	return nil
+}
+
+// isContent reports whether the versions of a store name bytes: values of two such stores
+// are equal if their versions are. Snapshots of Icechunk are such stores.
+func isContent(s store.Store) bool {
+	c, ok := store.Driver(s).(interface{ VersionsNameContent() bool })
+	return ok && c.VersionsNameContent()
 }
 
 // toucher is a folder.

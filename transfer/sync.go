@@ -40,7 +40,9 @@ import (
 // skipped, and one that was written within the last minute before it was copied is copied
 // once more by the next Sync ([SyncReport.Again]). Between two folders, the bytes of such
 // a value are compared instead. If they are equal, the file in dst gets the time of now,
-// unless the one in src is still younger than a minute. A change is missed if
+// unless the one in src is still younger than a minute. Where a store has no times of
+// values, as repositories of Icechunk, the bytes are compared, too, unless both have the
+// same reference. A change is missed if
 //
 //   - dst has a value of the same size that is no copy of that in src, because somebody
 //     else has written it later,

@@ -27,7 +27,14 @@ type concealedKey struct{}
 // options of the bucket. It stands for the locations in the bucket that have no query. Of
 // several queries, each location has that of the concealed location with which it shares
 // the most segments, and among equals that of the last one.
+//
+// Of a location in a repository, such as "icechunk+https://host/repo@main/a", the
+// location of the repository is concealed, with which its store is opened.
 func Conceal(ctx context.Context, location string) (context.Context, string) {
+	if w, ok := unwrap(location); ok {
+		ctx, shown := Conceal(ctx, w.below)
+		return ctx, w.around(shown)
+	}
 	if inBucket(location) {
 		shown, query, found := strings.Cut(location, "?")
 		if !found {
@@ -48,6 +55,9 @@ func Conceal(ctx context.Context, location string) (context.Context, string) {
 // Reveal returns the whole URL for a location in ctx; see [Conceal]. If several URLs
 // match, it uses the longest.
 func Reveal(ctx context.Context, location string) string {
+	if w, ok := unwrap(location); ok {
+		return w.around(Reveal(ctx, w.below))
+	}
 	var found *concealed
 	c, _ := ctx.Value(concealedKey{}).(*concealed)
 	if inBucket(location) {
@@ -70,6 +80,59 @@ func Reveal(ctx context.Context, location string) string {
 	// Take the path from the location, and everything else from the whole URL.
 	u.Path, u.RawPath = rest.Path, rest.RawPath
 	return u.String()
+}
+
+// wrapped is a location whose scheme names a format and the scheme of a store, such as
+// icechunk+s3.
+type wrapped struct {
+	format string // with the plus sign
+	below  string // the location in the store, with the query
+	node   string // in the repository, with the sign @, or ""
+}
+
+// unwrap divides a location whose scheme names a format. The path ends at the first @;
+// one in the path is written as %40.
+func unwrap(location string) (w wrapped, ok bool) {
+	scheme, _, found := strings.Cut(location, "://")
+	format, _, isWrapped := strings.Cut(scheme, "+")
+	if !found || !isWrapped {
+		return w, false
+	}
+	w.format = format + "+"
+	text, query, hasQuery := strings.Cut(strings.TrimPrefix(location, w.format), "?")
+	start := pathOf(text)
+	path := text[start:]
+	if i := strings.IndexByte(path, '@'); i >= 0 {
+		path, w.node = path[:i], path[i:]
+	}
+	w.below = text[:start] + strings.ReplaceAll(path, "%40", "@")
+	if hasQuery {
+		w.below += "?" + query
+	}
+	return w, true
+}
+
+// around returns the location with another one in the store.
+func (w wrapped) around(below string) string {
+	text, query, hasQuery := strings.Cut(below, "?")
+	if w.node != "" && pathOf(text) == len(text) {
+		text += "/" // or what is before the @ would be a user
+	}
+	start := pathOf(text)
+	text = w.format + text[:start] + strings.ReplaceAll(text[start:], "@", "%40") + w.node
+	if hasQuery {
+		text += "?" + query
+	}
+	return text
+}
+
+// pathOf returns where the path of a location begins. A user may stand before the host.
+func pathOf(text string) int {
+	start := strings.Index(text, "://") + len("://")
+	if i := strings.IndexByte(text[start:], '/'); i >= 0 {
+		return start + i
+	}
+	return len(text)
 }
 
 // inBucket reports whether a location is one of an object store, which has a path that is

@@ -152,6 +152,12 @@ func TestRedact(t *testing.T) {
 		"s3://?secret=1":                   "s3://",
 		"s3:///x?secret=1":                 "s3:///x",
 		"file:///a@b/x.zarr":               "file:///a@b/x.zarr",
+
+		"icechunk+https://u:p@h/r@main/a?sig=1": "icechunk+https://h/r@main/a",
+		"icechunk+file:///a%b@main/a":           "icechunk+file:///a%b@main/a",
+		"icechunk+s3://b/a%b@main/a?secret=1":   "icechunk+s3://b/a%b@main/a",
+		"icechunk+s3://key:se%/cret@b/a@main":   "icechunk+s3://main",
+		"icechunk+https://u:p%zz@h/r":           "icechunk+https://h/r",
 	} {
 		if got := driver.Redact(location); got != want {
 			t.Errorf("%s: %s, want %s", location, got, want)

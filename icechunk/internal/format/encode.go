@@ -490,12 +490,11 @@ func ParseTransactionLog(body []byte) (*TransactionLog, error) {
 			*list = append(*list, NodeID(v.element(k)))
 		}
 	}
-	for v, i := t.vector(7, 4), 0; i < v.len; i++ {
-		is := v.table(i)
+	for _, is := range t.vector(7, 4).tables() {
 		c := ChunkChanges{}
 		copy(c.Node[:], is.structure(0, len(c.Node)))
-		for chunks, k := is.vector(1, 4), 0; k < chunks.len; k++ {
-			coordinates := chunks.table(k).vector(0, 4)
+		for _, chunk := range is.vector(1, 4).tables() {
+			coordinates := chunk.vector(0, 4)
 			index := make([]uint32, 0, coordinates.len)
 			for n := range coordinates.len {
 				index = append(index, uint32(number(coordinates.element(n))))
@@ -504,8 +503,7 @@ func ParseTransactionLog(body []byte) (*TransactionLog, error) {
 		}
 		l.Chunks = append(l.Chunks, c)
 	}
-	for v, i := t.vector(8, 4), 0; i < v.len; i++ {
-		is := v.table(i)
+	for _, is := range t.vector(8, 4).tables() {
 		m := Move{From: is.text(0), To: is.text(1), IsArray: is.number(3, 1, 0) != 0}
 		copy(m.Node[:], is.structure(2, len(m.Node)))
 		l.Moves = append(l.Moves, m)

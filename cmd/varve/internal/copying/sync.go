@@ -47,7 +47,7 @@ func (s *syncFlags) define(f *pflag.FlagSet) {
 func (s *syncFlags) needing() *pflag.FlagSet {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.BoolVar(&s.opt.Delete, "delete", false, "with --sync, delete nodes below DST that SRC does not have, and chunks that no document describes; needs --yes where it cannot ask")
-	f.BoolVar(&s.opt.Checksum, "checksum", false, "with --sync, compare the bytes of values of the same size, not their times")
+	f.BoolVar(&s.opt.Checksum, "checksum", false, "with --sync, compare the bytes of values of the same size, not their times, as is always done in repositories of Icechunk")
 	f.BoolVar(&s.opt.Verify, "verify", false, "with --sync, compare the bytes of all values at the end")
 	flagtext.Var(f, &s.opt.Nodes, "node", "", "with --sync, only nodes whose path below SRC matches the `PATTERN`, such as t2m or '*/time', and what is below them", flagtext.Needed("a pattern of paths"))
 	flagtext.Var(f, &s.newer, "newer-than", "", "with --sync, take values written before `TIME` for equal to those of the same size; a date, a time as in RFC 3339, or a duration before now, such as 36h or 7d",

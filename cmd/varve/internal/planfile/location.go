@@ -53,7 +53,7 @@ func Location(cmd *cobra.Command, location string) string {
 		return location
 	}
 	whole := driver.Reveal(cmd.Context(), location)
-	if strings.HasPrefix(whole, "http://") || strings.HasPrefix(whole, "https://") {
+	if scheme, _, _ := strings.Cut(strings.TrimPrefix(whole, "icechunk+"), "://"); scheme == "http" || scheme == "https" {
 		bare := driver.Redact(whole)
 		noteSecrets(cmd, bare, bare != whole)
 		return bare
