@@ -284,38 +284,47 @@ func (c *commit) gatherWindow(ctx context.Context, n, was *format.Node, w *windo
 	room := len(w.old) + len(w.changes)
 	for _, m := range w.manifests {
 		f, _ := c.base.content.FindFile(m.ID)
-		room += int(f.References)
+		room = max(room, int(f.References))
 	}
-	var refs []format.ChunkRef
-	if refs, o.changed, err = w.merge(n, c.oldRefs(ctx, was, w), isMoved, min(room, mostRoom)); err != nil {
+	m := &draft{n: n, writer: format.NewManifestWriter(room)}
+	if o.changed, err = w.merge(n, c.oldRefs(ctx, was, w), isMoved, m.add); err != nil {
 		return o, err
 	}
 	if err := c.checkKnown(ctx, w); err != nil {
 		return o, err
 	}
-	if o.stays = o.stays && len(o.changed) == 0; o.stays || len(refs) == 0 {
+	if o.stays = o.stays && len(o.changed) == 0; o.stays || m.writer.Len() == 0 {
 		return o, nil
 	}
-	return o, o.make(n, refs)
+	o.manifest = format.ManifestRef{ID: newID(), Extents: m.extents}
+	o.file = format.ManifestFile{ID: o.manifest.ID, References: uint32(m.writer.Len())}
+	m.writer.EndArray(n.ID)
+	data, err := format.Seal(program, format.KindManifest, m.writer.Finish(o.manifest.ID))
+	o.file.Size = uint64(len(data))
+	o.object = object{"manifests/" + o.manifest.ID.String(), format.KindManifest, data}
+	return o, err
 }
 
-// mostRoom bounds the references for which room is made because an object says so.
-const mostRoom = 1 << 20
+// draft is a manifest of an array that is being made.
+type draft struct {
+	n       *format.Node
+	writer  *format.ManifestWriter
+	extents []format.Extent
+}
 
-// make makes a manifest of references, which are in order.
-func (o *outcome) make(n *format.Node, refs []format.ChunkRef) error {
-	o.manifest.ID = newID()
-	for i := range n.Shape {
-		e := format.Extent{From: refs[0].Index[i]}
-		for _, ref := range refs {
-			e.From, e.To = min(e.From, ref.Index[i]), max(e.To, ref.Index[i]+1)
+// add adds a reference.
+func (m *draft) add(ref format.ChunkRef) {
+	if m.extents == nil {
+		m.extents = make([]format.Extent, len(m.n.Shape))
+		for i, k := range ref.Index {
+			m.extents[i].From = k
 		}
-		o.manifest.Extents = append(o.manifest.Extents, e)
 	}
-	data, err := format.Seal(program, format.KindManifest, format.EncodeManifest(o.manifest.ID, []format.ArrayRefs{{Node: n.ID, Refs: refs}}))
-	o.file = format.ManifestFile{ID: o.manifest.ID, Size: uint64(len(data)), References: uint32(len(refs))}
-	o.object = object{"manifests/" + o.manifest.ID.String(), format.KindManifest, data}
-	return err
+	for i, k := range ref.Index {
+		e := &m.extents[i]
+		e.From, e.To = min(e.From, k), max(e.To, k+1)
+	}
+	m.writer.Add(ref)
 }
 
 // windows returns the windows of an array that have chunks, or had some, by their names.
@@ -354,6 +363,9 @@ func (c *commit) windows(ctx context.Context, n, was *format.Node, is *staged) (
 				w.old = append(w.old, ref)
 			}
 		}
+	}
+	for _, w := range all {
+		w.changes = make([]change, 0, len(c.chunks[is.id])/len(all))
 	}
 	for name, ref := range c.chunks[is.id] {
 		// Chunks by other encodings are those of a former grid.
@@ -407,28 +419,22 @@ func (c *commit) oldRefs(ctx context.Context, was *format.Node, w *window) iter.
 	}
 }
 
-// merge returns the references of the window after a commit, in order, and the indices of
-// those that are other ones than before, or gone. n is the array after the commit, and
-// room about how many references there are.
-func (w *window) merge(n *format.Node, old iter.Seq2[format.ChunkRef, error], isMoved bool, room int) (refs []format.ChunkRef, changed [][]uint32, err error) {
+// merge calls add for the references of the window after a commit, in order. It returns
+// the indices of those that are other ones than before, or gone. n is the array after the
+// commit.
+func (w *window) merge(n *format.Node, old iter.Seq2[format.ChunkRef, error], isMoved bool, add func(format.ChunkRef)) (changed [][]uint32, err error) {
 	slices.SortFunc(w.changes, func(a, b change) int { return slices.Compare(a.index, b.index) })
-	refs = make([]format.ChunkRef, 0, room)
-	numbers := make([]uint32, 0, room*len(n.Shape))
-	kept := func(index []uint32) []uint32 {
-		numbers = append(numbers, index...)
-		return slices.Clip(numbers[len(numbers)-len(index):])
-	}
 	todo := w.changes
 	put := func(c change) {
 		if c.ref != nil {
 			ref := *c.ref
 			ref.Index = c.index
-			refs = append(refs, ref)
+			add(ref)
 		}
 	}
 	for ref, err := range old {
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		for len(todo) > 0 && slices.Compare(todo[0].index, ref.Index) < 0 {
 			if todo[0].ref != nil {
@@ -445,10 +451,9 @@ func (w *window) merge(n *format.Node, old iter.Seq2[format.ChunkRef, error], is
 			put(todo[0])
 			todo = todo[1:]
 		case isMoved || beyond(n, ref.Index):
-			changed = append(changed, kept(ref.Index))
+			changed = append(changed, slices.Clone(ref.Index))
 		default:
-			ref.Index = kept(ref.Index)
-			refs = append(refs, ref)
+			add(ref)
 		}
 	}
 	for _, c := range todo {
@@ -457,7 +462,7 @@ func (w *window) merge(n *format.Node, old iter.Seq2[format.ChunkRef, error], is
 		}
 		put(c)
 	}
-	return refs, changed, nil
+	return changed, nil
 }
 
 // isSame reports whether two references lead to the same bytes.

@@ -42,18 +42,36 @@ func TestEncode(t *testing.T) {
 			t.Fatal(err)
 		}
 		list := listed(t, m)
-		again, err := ParseManifest(EncodeManifest(m.ID, list))
+		again, err := ParseManifest(encoded(m.ID, list))
 		if err != nil || again.ID != m.ID || !reflect.DeepEqual(listed(t, again), list) {
 			t.Errorf("manifest %d: %v", i, err)
 		}
 	}
 }
 
+// arrayRefs are the references of an array in a manifest.
+type arrayRefs struct {
+	Node NodeID
+	Refs []ChunkRef
+}
+
+// encoded returns a manifest of the references of arrays.
+func encoded(id ObjectID, arrays []arrayRefs) []byte {
+	w := NewManifestWriter(1)
+	for _, a := range arrays {
+		for _, ref := range a.Refs {
+			w.Add(ref)
+		}
+		w.EndArray(a.Node)
+	}
+	return w.Finish(id)
+}
+
 // listed returns the references of a manifest.
-func listed(t *testing.T, m *Manifest) (list []ArrayRefs) {
+func listed(t *testing.T, m *Manifest) (list []arrayRefs) {
 	t.Helper()
 	for _, a := range m.Arrays() {
-		refs := ArrayRefs{Node: a.Node}
+		refs := arrayRefs{Node: a.Node}
 		for ref, err := range a.All() {
 			if err != nil {
 				t.Fatal(err)
