@@ -3,6 +3,7 @@
 package icechunk
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -99,6 +100,21 @@ func (r *Repository) DeleteTag(ctx context.Context, name string) error {
 		}
 		return u, err
 	})
+}
+
+// Unreached returns the number of commits that lead to a snapshot, and from which no branch
+// and no tag is reached. The next garbage collection may delete them.
+func (r *Repository) Unreached(ctx context.Context, snapshot ID) (n int, err error) {
+	is, err := r.state(ctx)
+	if err != nil || is.Repository == nil {
+		return 0, cmp.Or(err, errV1)
+	}
+	reached := is.Reachable()
+	i, ok := is.FindSnapshot(snapshot)
+	for ok && i >= 0 && !reached[i] {
+		i, n = is.Snapshots[i].Parent, n+1
+	}
+	return n, nil
 }
 
 // point changes where a reference leads.

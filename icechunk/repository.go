@@ -120,7 +120,7 @@ func Open(ctx context.Context, s store.Store, root store.Path, opt *Options) (*R
 	}
 	is, err := r.state(ctx)
 	if err != nil {
-		return nil, err
+		return nil, r.withFormer(ctx, err)
 	}
 	if is.Repository != nil {
 		// Without virtual chunks, nobody needs these.

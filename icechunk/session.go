@@ -98,6 +98,7 @@ func (r *Repository) Session(ctx context.Context, branch string) (*Session, erro
 	if err != nil {
 		return nil, err
 	}
+	store.DirectoriesOf(r.store).Sweep(ctx) // what crashed writers have left
 	config := settings(is.Config)
 	return &Session{
 		repository: r, branch: branch, start: id, base: base, inline: number(config, "inline_chunk_threshold_bytes", inlineDefault, 1<<16), rules: splitRules(config), aside: memstore.New(), began: begun(is.Repository, id),

@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/exchange"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
@@ -32,6 +33,8 @@ type icechunkFlags struct {
 	at, reset string
 	remove    bool
 	limit     int
+	isLimited bool // a limit was given
+	shown     string
 }
 
 func newIcechunkCommand() *cobra.Command {
@@ -101,6 +104,7 @@ func (f *icechunkFlags) run(cmd *cobra.Command, args []string) error {
 	case path != "":
 		return failure.BadArgument("%s leads to a node: leave out what follows the branch", args[1])
 	}
+	f.isLimited, f.shown = cmd.Flags().Changed("limit-commits"), session.WithoutSecrets(location)
 	if err := f.check(args[0], at, args[2:]); err != nil {
 		return err
 	}
@@ -129,8 +133,10 @@ func (f *icechunkFlags) check(action, at string, names []string) error {
 		return failure.BadArgument("log takes a repository: give the branch as icechunk+REPOSITORY@%s", names[0])
 	case action == "init" && at != "":
 		return failure.BadArgument("init makes a repository with the branch main: leave out @%s", at)
-	case action != "log" && f.limit != 0:
+	case action != "log" && f.isLimited:
 		return failure.BadUsage("--limit-commits is for log")
+	case f.isLimited && f.limit < 1:
+		return failure.BadUsage("--limit-commits is the number of commits to list: give 1 or more")
 	case f.at == "" && f.reset == "" && !f.remove:
 		if action != "log" && at != "" && !named {
 			return failure.BadArgument("%s lists those of the whole repository: leave out @%s", action, at)
@@ -165,6 +171,9 @@ func openRepository(ctx context.Context, location string, access store.Access) (
 }
 
 func initRepository(cmd *cobra.Command, location string) error {
+	if err := exchange.CheckPlace(cmd, location); err != nil {
+		return err
+	}
 	s, root, err := store.OpenPlain(cmd.Context(), location, store.Create)
 	if err != nil {
 		return err
@@ -230,9 +239,9 @@ func (f *icechunkFlags) branch(cmd *cobra.Command, r *icechunk.Repository, at st
 	}
 	switch name := names[0]; {
 	case f.remove:
-		return f.done(cmd, "branch", name, "deleted", r.DeleteBranch(ctx, name))
+		return f.moved(cmd, r, "branch", name, "deleted", "--at", func() error { return r.DeleteBranch(ctx, name) })
 	case f.reset != "":
-		return f.done(cmd, "branch", name, "moved to "+f.reset, r.ResetBranch(ctx, name, f.reset))
+		return f.moved(cmd, r, "branch", name, "moved to "+f.reset, "--reset", func() error { return r.ResetBranch(ctx, name, f.reset) })
 	default:
 		return f.created(cmd, "branch", name, r.CreateBranch(ctx, name, cmp.Or(f.at, at)), r.Branches)
 	}
@@ -243,7 +252,7 @@ func (f *icechunkFlags) tag(cmd *cobra.Command, r *icechunk.Repository, at strin
 		return f.list(cmd, "tags", r.Tags)
 	}
 	if f.remove {
-		return f.done(cmd, "tag", names[0], "deleted", r.DeleteTag(cmd.Context(), names[0]))
+		return f.moved(cmd, r, "tag", names[0], "deleted", "--at", func() error { return r.DeleteTag(cmd.Context(), names[0]) })
 	}
 	return f.created(cmd, "tag", names[0], r.CreateTag(cmd.Context(), names[0], cmp.Or(f.at, at)), r.Tags)
 }
@@ -265,6 +274,49 @@ func (f *icechunkFlags) created(cmd *cobra.Command, kind, name string, err error
 		text += " at " + refs[i].Snapshot.String()
 	}
 	return session.PrintLines(cmd, map[string]any{kind: name, "done": "created", "snapshot": snapshot}, text)
+}
+
+// moved moves or deletes a reference. It prints where that led, and the flag of varve
+// icechunk branch that makes a branch there again.
+func (f *icechunkFlags) moved(cmd *cobra.Command, r *icechunk.Repository, kind, name, what, undo string, change func() error) error {
+	ctx, list := cmd.Context(), r.Branches
+	if kind == "tag" {
+		list = r.Tags
+	}
+	at := func() (*icechunk.ID, error) {
+		refs, err := list(ctx)
+		for _, ref := range refs {
+			if ref.Name == name {
+				return &ref.Snapshot, nil
+			}
+		}
+		return nil, err
+	}
+	from, err := at()
+	if err == nil {
+		err = change()
+	}
+	if err != nil || from == nil {
+		return f.done(cmd, kind, name, what, err)
+	}
+	to, err := at()
+	if err != nil {
+		return err
+	}
+	n, err := r.Unreached(ctx, *from)
+	if err != nil {
+		return err
+	}
+	led := "" // nowhere
+	if to != nil {
+		led = to.String()
+	}
+	text := fmt.Sprintf("%s %s: %s, from %v", kind, phrase.Printable(name), phrase.Printable(what), from)
+	if n > 0 {
+		text += fmt.Sprintf("; it alone led to %s: until varve icechunk gc deletes that, varve icechunk branch %s %s %s %v goes back",
+			phrase.Plural(int64(n), "commit"), phrase.Word(f.shown), phrase.Word(name), undo, from)
+	}
+	return session.PrintLines(cmd, map[string]any{kind: name, "done": what, "from": from.String(), "to": output.Present(led), "commits_unreached": n}, text)
 }
 
 // done prints what was done to a reference.

@@ -45,7 +45,7 @@ Chunks are copied as they are stored, by the service where it can. Nodes of form
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		to, err := nodeIn(args[1])
 		if err == nil {
-			err = ensure(cmd, to, *dry)
+			err = ensure(cmd, args[0], to, *dry)
 		}
 		switch {
 		case err != nil:
@@ -122,21 +122,37 @@ func nodeIn(repository string) (string, error) {
 	return strings.ReplaceAll(at.String(), "@", "%40"), err
 }
 
-// ensure makes the repository of a node if there is none.
-func ensure(cmd *cobra.Command, location string, dry bool) error {
-	repository, _, _, err := icechunk.ParseLocation(location)
+// ensure makes the repository of a node if there is none. Before that it looks at what
+// would make the import fail, so that no empty repository is left.
+func ensure(cmd *cobra.Command, source, location string, dry bool) error {
+	repository, at, _, err := icechunk.ParseLocation(location)
 	if err != nil {
 		return err
 	}
-	r, err := open(cmd, repository, store.ReadOnly)
-	if err == nil {
+	r, missing := open(cmd, repository, store.ReadOnly)
+	if missing == nil {
 		return r.Close()
 	}
-	if !errors.Is(err, fs.ErrNotExist) || dry {
-		if errors.Is(err, fs.ErrNotExist) {
-			return failure.NotFound("%w: a dry run needs one: varve icechunk init makes it", err)
-		}
+	if !errors.Is(missing, fs.ErrNotExist) {
+		return missing
+	}
+	if err := CheckPlace(cmd, repository); err != nil {
 		return err
+	}
+	switch strings.TrimPrefix(at, "branch:") {
+	case "", "main":
+	default:
+		return failure.NotFound("there is no repository, and a new one has the branch main only: write @main, or nothing")
+	}
+	n, err := node.Open(cmd, source)
+	if errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err == nil { // else the import says more, or takes the file as it is
+		_ = n.Close()
+	}
+	if dry {
+		return failure.NotFound("%w: a dry run needs one: varve icechunk init makes it", missing)
 	}
 	s, root, err := store.OpenPlain(cmd.Context(), repository, store.Create)
 	if err != nil {
@@ -146,6 +162,18 @@ func ensure(cmd *cobra.Command, location string, dry bool) error {
 		return errors.Join(err, store.Close(s))
 	}
 	return r.Close()
+}
+
+// CheckPlace returns an error if a new repository at a location would be in another one.
+func CheckPlace(cmd *cobra.Command, location string) error {
+	if !strings.Contains(location, "://") {
+		name, err := filepath.Abs(location)
+		if err != nil {
+			return err
+		}
+		location = filepath.ToSlash(name)
+	}
+	return icechunk.CheckPlace(cmd.Context(), location)
 }
 
 // open opens a repository.
