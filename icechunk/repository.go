@@ -99,7 +99,7 @@ type kindError struct {
 func (e *kindError) Error() string { return e.text }
 
 // Is is for [errors.Is].
-func (e *kindError) Is(target error) bool { return target == e.kind }
+func (e *kindError) Is(target error) bool { return errors.Is(e.kind, target) }
 
 // ErrUnavailable means that somebody has set the repository offline.
 var ErrUnavailable = errors.New("the repository is offline")

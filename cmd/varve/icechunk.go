@@ -17,9 +17,11 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/exchange"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/cmd/varve/internal/upkeep"
 	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/icechunk"
@@ -38,7 +40,7 @@ type icechunkFlags struct {
 func newIcechunkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "icechunk ACTION REPOSITORY [NAME]",
-		Short: "Make a repository of Icechunk; show its history and references, and look after it",
+		Short: "Make, show, compare and look after repositories of Icechunk",
 		Long: `Make a repository of Icechunk, and show and change its history, branches and tags. REPOSITORY is a folder or a URL.
 
   init    make an empty repository, with the branch main
@@ -54,7 +56,7 @@ that mean other elements now is refused.`,
 		Example: `  varve icechunk init file:///data/era5
   varve icechunk log icechunk+s3://bucket/era5@main
   varve icechunk tag s3://bucket/era5 v1 --at main`,
-		Args:      usage.Arguments("ACTION", "REPOSITORY", "[NAME]"),
+		Args:      knownAction,
 		ValidArgs: []string{"init", "log", "branch", "tag"},
 	}
 	var f icechunkFlags
@@ -62,7 +64,13 @@ that mean other elements now is refused.`,
 	c.Flags().StringVar(&f.reset, "reset", "", "move the branch to `REF`")
 	c.Flags().BoolVar(&f.remove, "delete", false, "delete the branch or tag")
 	c.Flags().IntVar(&f.limit, "limit-commits", 0, "list at most `N` commits (default: all)")
-	c.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) }
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		err := f.run(cmd, args)
+		if failure.IsUsage(err) {
+			return err
+		}
+		return failure.On(args[0], session.WithoutSecrets(args[1]), err)
+	}
 	for _, action := range append(upkeep.Commands(),
 		session.WithStats(exchange.NewImport()), session.WithStats(exchange.NewExport()), exchange.NewClone(), session.WithStats(exchange.NewDiff()),
 	) {
@@ -70,6 +78,20 @@ that mean other elements now is refused.`,
 		c.AddCommand(action)
 	}
 	return c
+}
+
+// knownAction checks the arguments of varve icechunk.
+func knownAction(cmd *cobra.Command, args []string) error {
+	known := strings.Join(slices.Concat(cmd.ValidArgs, commandNames(cmd)), ", ")
+	switch {
+	case len(args) == 0:
+		return fmt.Errorf("ACTION is missing: the actions are %s", known)
+	case slices.Contains(cmd.ValidArgs, args[0]):
+		return usage.Arguments("ACTION", "REPOSITORY", "[NAME]")(cmd, args)
+	case node.IsLocation(args[0]) || strings.ContainsAny(args[0], "/."):
+		return fmt.Errorf("ACTION is missing before %s: the actions are %s", session.WithoutSecrets(args[0]), known)
+	}
+	return fmt.Errorf("there is no action %q%s: the actions are %s", args[0], spelling.Meant(args[0], strings.Split(known, ", ")), known)
 }
 
 // run does what the first argument says.
@@ -81,9 +103,6 @@ func (f *icechunkFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	case path != "":
 		return failure.BadArgument("%s leads to a node: leave out what follows the branch", args[1])
-	case args[0] != "init" && actions[args[0]] == nil:
-		known := slices.Concat(cmd.ValidArgs, commandNames(cmd))
-		return failure.BadArgument("there is no action %q: the actions are %s", args[0], strings.Join(known, ", "))
 	}
 	f.isLimited, f.shown = cmd.Flags().Changed("limit-commits"), session.WithoutSecrets(location)
 	if err := f.check(args[0], at, args[2:]); err != nil {
@@ -142,11 +161,11 @@ func (f *icechunkFlags) check(action, at string, names []string) error {
 func openRepository(ctx context.Context, location string, access store.Access) (*icechunk.Repository, error) {
 	s, root, err := store.OpenPlain(ctx, location, access)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", session.WithoutSecrets(location), err)
+		return nil, err
 	}
 	r, err := icechunk.Open(ctx, s, root, nil)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", session.WithoutSecrets(location), err), store.Close(s))
+		return nil, errors.Join(err, store.Close(s))
 	}
 	return r, nil
 }
@@ -161,7 +180,7 @@ func initRepository(cmd *cobra.Command, location string) error {
 	}
 	r, err := icechunk.Create(cmd.Context(), s, root, nil)
 	if err != nil {
-		return errors.Join(fmt.Errorf("%s: %w", session.WithoutSecrets(location), err), store.Close(s))
+		return errors.Join(err, store.Close(s))
 	}
 	return errors.Join(session.PrintLines(cmd, map[string]any{"repository": session.WithoutSecrets(location), "branch": "main"},
 		phrase.Printable(session.WithoutSecrets(location))+"  an empty repository, with the branch main"), r.Close())
@@ -224,7 +243,7 @@ func (f *icechunkFlags) branch(cmd *cobra.Command, r *icechunk.Repository, at st
 	case f.reset != "":
 		return f.moved(cmd, r, "branch", name, "moved to "+f.reset, "--reset", func() error { return r.ResetBranch(ctx, name, f.reset) })
 	default:
-		return f.done(cmd, "branch", name, "created", r.CreateBranch(ctx, name, cmp.Or(f.at, at)))
+		return f.created(cmd, "branch", name, r.CreateBranch(ctx, name, cmp.Or(f.at, at)), r.Branches)
 	}
 }
 
@@ -235,7 +254,26 @@ func (f *icechunkFlags) tag(cmd *cobra.Command, r *icechunk.Repository, at strin
 	if f.remove {
 		return f.moved(cmd, r, "tag", names[0], "deleted", "--at", func() error { return r.DeleteTag(cmd.Context(), names[0]) })
 	}
-	return f.done(cmd, "tag", names[0], "created", r.CreateTag(cmd.Context(), names[0], cmp.Or(f.at, at)))
+	return f.created(cmd, "tag", names[0], r.CreateTag(cmd.Context(), names[0], cmp.Or(f.at, at)), r.Tags)
+}
+
+// created prints where a new reference leads.
+func (f *icechunkFlags) created(cmd *cobra.Command, kind, name string, err error, read func(context.Context) ([]icechunk.Reference, error)) error {
+	if err != nil {
+		return f.done(cmd, kind, name, "", err)
+	}
+	refs, err := read(cmd.Context())
+	if err != nil {
+		return err
+	}
+	// Another program may have deleted it meanwhile.
+	var snapshot any
+	text := fmt.Sprintf("%s %s: created", kind, phrase.Printable(name))
+	if i := slices.IndexFunc(refs, func(ref icechunk.Reference) bool { return ref.Name == name }); i >= 0 {
+		snapshot = refs[i].Snapshot.String()
+		text += " at " + refs[i].Snapshot.String()
+	}
+	return session.PrintLines(cmd, map[string]any{kind: name, "done": "created", "snapshot": snapshot}, text)
 }
 
 // moved moves or deletes a reference. It prints where that led, and the flag of varve

@@ -61,7 +61,7 @@ func TestIcechunk(t *testing.T) {
 	must(t, "", "check", at+"main")
 	must(t, "", "icechunk", "tag", dir, "v1", "--delete")
 	for what, args := range map[string][]string{
-		"name is never used again": {"icechunk", "tag", dir, "v1"}, "there is one": {"icechunk", "init", dir},
+		"name is never used again": {"icechunk", "tag", dir, "v1"}, "exists already": {"icechunk", "init", dir},
 		"no such reference": {"info", at + "tag:v1"}, "write to a branch": {"append", at + second + "/a", "x.npy"},
 		"always has the branch main": {"icechunk", "branch", dir, "main", "--delete"}, "a tag never changes": {"icechunk", "tag", dir, "v2", "--reset", "main"},
 		"leads to a node": {"icechunk", "log", at + "main/a"}, "there is no action": {"icechunk", "rebase", dir},

@@ -40,6 +40,8 @@ Chunks are copied as they are stored, by the service where it can. Nodes of form
 	}
 	reference := c.Flags().Bool("reference", false, "refer to the chunks where they are, and copy none")
 	dry := c.Flags().Bool("dry-run", false, "change nothing, and count what would be stored")
+	overwrite := c.Flags().Bool("overwrite", false, "replace the node at PATH and everything below it, in the same commit")
+	yes := c.Flags().Bool("yes", false, "do not ask before --overwrite removes a group")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		to, err := nodeIn(args[1])
 		if err == nil {
@@ -49,9 +51,9 @@ Chunks are copied as they are stored, by the service where it can. Nodes of form
 		case err != nil:
 			return err
 		case *reference:
-			return virtualizing.Reference(cmd, args[0], to, *dry)
+			return virtualizing.Reference(cmd, args[0], to, *dry, *overwrite, *yes)
 		}
-		return copying.Transfer(cmd, args[0], to, *dry, false, false)
+		return copying.Transfer(cmd, args[0], to, *dry, *overwrite, *yes)
 	}
 	return c
 }
@@ -180,6 +182,8 @@ func open(cmd *cobra.Command, repository string, access store.Access) (*icechunk
 	if err != nil {
 		return nil, failure.On(cmd.Name(), session.WithoutSecrets(repository), err)
 	}
+	// --stats counts the requests.
+	s = zarr.At(s, "").With(&zarr.Options{Observer: session.ObserverOf(cmd.Context())}).Store()
 	r, err := icechunk.Open(cmd.Context(), s, root, nil)
 	if err != nil {
 		return nil, errors.Join(failure.On(cmd.Name(), session.WithoutSecrets(repository), err), store.Close(s))

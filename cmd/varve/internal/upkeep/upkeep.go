@@ -120,7 +120,7 @@ elsewhere it needs --yes.
 
 The clock is that of the store. A session that began before the time that --older-than says cannot
 commit afterwards: choose more than any session lasts. Nothing is deleted if something live cannot
-be read. With --for it stops after that time, and the next gc goes on.`,
+be read. With --for it stops after that time, and the next gc begins anew.`,
 		Example: `  varve icechunk gc s3://bucket/era5 --dry-run
   varve icechunk gc s3://bucket/era5 --for 10m --yes`,
 		Args: usage.Arguments("REPOSITORY"),
