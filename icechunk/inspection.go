@@ -337,7 +337,7 @@ func (c *inspection) list(ctx context.Context, folder string) error {
 		case manifestFolder:
 			live = c.manifests[id]
 			if f, ok := c.files[id]; ok && int64(f.Size) != e.Size && !c.broken[id] {
-				c.add(Finding{Kind: FoundSize, Key: manifestName(id), Message: fmt.Sprintf("its size is %d bytes, and snapshots say %d, which other programs read", e.Size, f.Size)})
+				c.add(Finding{Kind: FoundSize, Key: manifestName(id), Message: fmt.Sprintf("its size in bytes is %d, and snapshots say %d, which other programs read", e.Size, f.Size)})
 			}
 		case chunkFolder:
 			var end uint64
@@ -388,7 +388,7 @@ func (c *inspection) missingChunks(ctx context.Context, ids []ID) error {
 					continue // another reference is too long
 				}
 				if err == nil {
-					f.Kind, f.Message = FoundShort, fmt.Sprintf("it has %d bytes, and the reference ends at %d", info.Size, ref.Offset+ref.Length)
+					f.Kind, f.Message = FoundShort, fmt.Sprintf("its size in bytes is %d, and the reference ends at %d", info.Size, ref.Offset+ref.Length)
 				}
 				c.add(f)
 			}
