@@ -15,6 +15,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/exchange"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/upkeep"
@@ -134,7 +135,7 @@ func (f *icechunkFlags) check(action, at string, names []string) error {
 func openRepository(ctx context.Context, location string, access store.Access) (*icechunk.Repository, error) {
 	s, root, err := store.OpenPlain(ctx, location, access)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", session.WithoutSecrets(location), err)
+		return nil, fmt.Errorf("%s: %w", session.WithoutSecrets(location), node.RepositoryMeant(ctx, location, err))
 	}
 	r, err := icechunk.Open(ctx, s, root, nil)
 	if err != nil {
@@ -174,7 +175,7 @@ func (f *icechunkFlags) log(cmd *cobra.Command, r *icechunk.Repository, at strin
 		}
 		list = append(list, loggedCommit{c.ID.String(), c.Time, c.Message})
 		first, _, _ := strings.Cut(c.Message, "\n")
-		lines = append(lines, fmt.Sprintf("%v  %s  %s", c.ID, c.Time.Format(time.DateTime), phrase.Printable(first)))
+		lines = append(lines, fmt.Sprintf("%v  %s  %s", c.ID, c.Time.UTC().Format("2006-01-02T15:04:05.000000Z"), phrase.Printable(first)))
 	}
 	return session.PrintLines(cmd, map[string]any{"commits": list}, lines...)
 }

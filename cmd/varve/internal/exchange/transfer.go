@@ -7,8 +7,6 @@ package exchange
 import (
 	"errors"
 	"io/fs"
-	"net/url"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -106,18 +104,7 @@ func nodeIn(repository string) (string, error) {
 	if node.IsRepository(repository) {
 		return repository, nil
 	}
-	if strings.Contains(repository, "://") {
-		scheme, rest, _ := strings.Cut(repository, "://")
-		rest, query, hasQuery := strings.Cut(rest, "?")
-		rest = strings.ReplaceAll(rest, "@", "%40")
-		if hasQuery {
-			rest += "?" + query
-		}
-		return "icechunk+" + scheme + "://" + rest, nil
-	}
-	name, err := filepath.Abs(repository)
-	at := url.URL{Scheme: "icechunk+file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(name), "/")}
-	return strings.ReplaceAll(at.String(), "@", "%40"), err
+	return session.RepositoryLocation(repository), nil
 }
 
 // ensure makes the repository of a node if there is none.
@@ -150,7 +137,7 @@ func ensure(cmd *cobra.Command, location string, dry bool) error {
 func open(cmd *cobra.Command, repository string, access store.Access) (*icechunk.Repository, error) {
 	s, root, err := store.OpenPlain(cmd.Context(), repository, access)
 	if err != nil {
-		return nil, failure.On(cmd.Name(), session.WithoutSecrets(repository), err)
+		return nil, failure.On(cmd.Name(), session.WithoutSecrets(repository), node.RepositoryMeant(cmd.Context(), repository, err))
 	}
 	r, err := icechunk.Open(cmd.Context(), s, root, nil)
 	if err != nil {
