@@ -10,7 +10,7 @@ VERSION = $(shell git describe --tags --match 'v[0-9]*' --dirty=-modified --abbr
 # Modules that have Go code. `go list` of one module leaves out those in folders below it.
 MODULES = . codec/extra virtual/parquet icechunk store/s3 store/gcs store/azure cmd/varve interop bench observe/otel examples
 
-.PHONY: help demo build beam test check unit race fuzz interop benchmarks bench bench-full bench-growth bench-options bench-rechunk bench-cloud bench-mirror bench-virtual bench-serving bench-zarr-python cross processors mutants soak wheel release-test release-snapshot release-packages clean
+.PHONY: help demo build beam test check unit race fuzz interop benchmarks bench bench-full bench-growth bench-options bench-rechunk bench-cloud bench-mirror bench-virtual bench-serving bench-icechunk bench-zarr-python cross processors mutants soak wheel release-test release-snapshot release-packages clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -57,6 +57,8 @@ soak: mutants race ## tests too long for every change: mutants, the race detecto
 	@sh .ci/soak
 	@sh store/servers/setup fake-gcs-server azurite
 	for service in s3 gcs azure; do (cd store/$$service && VARVE_LONG=1 go test -count=1 -timeout 60m ./...) || exit 1; done
+	@sh interop/setup
+	cd interop && VARVE_LONG=1 VARVE_SOAK=$${VARVE_SOAK:-1} go test -count=1 -timeout 90m -run '^TestIcechunk(Turns|Crowd|ThreePrograms|LongLog)' .
 	@sh interop/peers/setup all
 	cd interop && VARVE_PEERS=all go test -count=1 -timeout 20m ./peers
 	sh interop/slurm/run
@@ -103,6 +105,9 @@ bench-virtual: ## scanning NetCDF-4 files beside kerchunk and VirtualiZarr, and 
 
 bench-serving: ## varve serve beside nginx, http.FileServer and servers in Python, in bench/SERVING.md: five minutes, 2 GB of disk
 	@sh bench/serving/run
+
+bench-icechunk: ## repositories of Icechunk beside the reference, in bench/ICECHUNK.md: fifteen minutes, 10 GB of disk
+	@sh bench/icechunk/run
 
 bench-zarr-python: ## measure Varve and zarr-python in one run of a few minutes
 	@sh interop/setup

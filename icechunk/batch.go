@@ -44,7 +44,9 @@ func (b *batch) Commit(ctx context.Context) error {
 	if err != nil {
 		b.session.mu.Lock()
 		defer b.session.mu.Unlock()
-		b.session.failed = err
+		if b.session.failed = err; b.session.stored != nil {
+			b.session.stored.clear()
+		}
 	}
 	return err
 }

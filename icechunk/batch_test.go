@@ -52,30 +52,34 @@ func TestBatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write := func(name string) (*icechunk.Session, error) {
-		s := session(t, r)
+	write := func(name string, s *icechunk.Session) error {
 		spec := zarr.Spec{Shape: []int64{4000}, Type: dtype.Int32, Chunks: grid.Chunks(1000)}
 		a, err := zarr.At(s, name).CreateArray(t.Context(), spec, nil)
 		if err == nil {
 			err = zarr.Write(t.Context(), a, nil, numbers(1, 4000))
 		}
-		return s, err
+		return err
 	}
-	one, err := write("a")
-	if err != nil || b.single != 0 || b.committed != 1 {
+	one := session(t, r)
+	if err := write("a", one); err != nil || b.single != 0 || b.committed != 1 {
 		t.Errorf("%v, %d single changes, %d batches", err, b.single, b.committed)
 	}
 	commit(t, one, "a")
 	if b.single != 2 || b.committed != 2 { // the former object repo, and the new one
 		t.Errorf("%d single changes, %d batches", b.single, b.committed)
 	}
+	two, three := session(t, r), session(t, r)
+	icechunk.Remember(two, three)
 	b.fails = true
-	two, err := write("b")
-	if !errors.Is(err, store.ErrDurability) {
+	if err := write("b", two); !errors.Is(err, store.ErrDurability) {
 		t.Error(err)
 	}
 	b.fails = false
 	if _, err := two.Commit(t.Context(), "b"); !errors.Is(err, store.ErrDurability) {
 		t.Error(err)
+	}
+	before := len(objectsBelow(t, s, "chunks"))
+	if err := write("c", three); err != nil || len(objectsBelow(t, s, "chunks")) != before+4 {
+		t.Errorf("%v, chunks that may not be durable are used", err)
 	}
 }

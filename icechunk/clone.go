@@ -191,7 +191,7 @@ func (c *clone) narrow(ctx context.Context) error {
 			kept[i] = kept[i] || inRange || n == 1 || s.Parent < 0
 		}
 	}
-	c.repo.Retain(kept, func(i int) bool { return kept[i] })
+	repo.Retain(kept, func(i int) bool { return kept[i] })
 	now := time.Now()
 	repo.Updates, repo.Before = []format.Update{{Kind: format.RepositoryInitialized, Time: now}}, ""
 	return nil

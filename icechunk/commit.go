@@ -68,7 +68,7 @@ func (s *Session) commit(ctx context.Context, message string, amends bool) (ID, 
 	if err := s.checkFinished(ctx); err != nil {
 		return ID{}, err
 	}
-	c := &commit{Session: s, amends: amends, snapshot: &format.Snapshot{ID: newID(), Message: message, Extra: s.base.content.Extra}}
+	c := &commit{Session: s, amends: amends, snapshot: &format.Snapshot{ID: newID(), Message: message, Metadata: s.items, Extra: s.base.content.Extra}}
 	c.log.ID = c.snapshot.ID
 	// The time has to be later than that of the snapshot before, whatever the clock says.
 	c.snapshot.Time = later(time.Now(), s.base.content.Time)
@@ -275,29 +275,6 @@ func (c *commit) gatherArray(ctx context.Context, n *format.Node, is *staged, wa
 	return c.gatherChunks(ctx, n, was, is, isMoved, files)
 }
 
-// addManifest makes a manifest of references, which are in order.
-func (c *commit) addManifest(n *format.Node, refs []format.ChunkRef, files map[ID]format.ManifestFile) error {
-	if len(refs) == 0 {
-		return nil
-	}
-	m := format.ManifestRef{ID: newID()}
-	for i := range n.Shape {
-		e := format.Extent{From: refs[0].Index[i]}
-		for _, ref := range refs {
-			e.From, e.To = min(e.From, ref.Index[i]), max(e.To, ref.Index[i]+1)
-		}
-		m.Extents = append(m.Extents, e)
-	}
-	data, err := format.Seal(program, format.KindManifest, format.EncodeManifest(m.ID, []format.ArrayRefs{{Node: n.ID, Refs: refs}}))
-	if err != nil {
-		return err
-	}
-	n.Manifests = append(n.Manifests, m)
-	files[m.ID] = format.ManifestFile{ID: m.ID, Size: uint64(len(data)), References: uint32(len(refs))}
-	c.objects = append(c.objects, object{"manifests/" + m.ID.String(), format.KindManifest, data})
-	return nil
-}
-
 // rectilinear is the name of the grid with a list of edges for each axis.
 const rectilinear = "rectilinear"
 
@@ -449,7 +426,7 @@ func (c *commit) publish(ctx context.Context) error {
 			is := state{Repository: repo}
 			return format.Update{}, &ConflictError{Branch: c.branch, Base: c.base.ID(), Tip: is.commit(k)}
 		}
-		info := format.SnapshotInfo{ID: c.snapshot.ID, Time: c.snapshot.Time, Message: c.snapshot.Message}
+		info := format.SnapshotInfo{ID: c.snapshot.ID, Time: c.snapshot.Time, Message: c.snapshot.Message, Metadata: c.snapshot.Metadata}
 		u, parent := format.Update{Kind: format.Committed, Name: c.branch, New: c.snapshot.ID}, tip.ID
 		if c.amends {
 			if tip.Parent < 0 {
@@ -465,8 +442,8 @@ func (c *commit) publish(ctx context.Context) error {
 // errPublished means that the repository has what an update would add.
 var errPublished = errors.New("published before")
 
-// mostUpdates is how many updates the object repo has at most. Those before are in the
-// object that it replaced.
+// mostUpdates is how many updates the object repo has at most, unless its configuration
+// says another number. Those before are in the object that it replaced.
 const mostUpdates = 1000
 
 // tries is how often an update begins anew because of another one.
@@ -475,7 +452,8 @@ const tries = 100
 // update changes the object repo by a conditional write. change is called with what the
 // repository is, again if it has changed meanwhile.
 func (r *Repository) update(ctx context.Context, change func(repo *format.Repository, again bool) (format.Update, error)) error {
-	lost := error(nil) // of a write whose outcome is not known
+	lost := error(nil)         // of a write whose outcome is not known
+	var replaced store.Version // by that write
 	unknown := func(err error) error {
 		if lost == nil {
 			return err
@@ -505,6 +483,9 @@ func (r *Repository) update(ctx context.Context, change func(repo *format.Reposi
 			return nil
 		}
 		if err != nil {
+			if info.Version == replaced { // the write may still be made
+				return unknown(err)
+			}
 			return err
 		}
 		now := time.Now()
@@ -514,7 +495,7 @@ func (r *Repository) update(ctx context.Context, change func(repo *format.Reposi
 			u.Time = later(u.Time, repo.Updates[0].Time)
 			repo.Updates[0].Backup = backup
 		}
-		if len(repo.Updates) >= mostUpdates {
+		if len(repo.Updates) >= number(settings(repo.Config), "num_updates_per_repo_info_file", mostUpdates, math.MaxUint16) {
 			repo.Updates, repo.Before = nil, backup
 		}
 		repo.Updates = append([]format.Update{u}, repo.Updates...)
@@ -537,7 +518,7 @@ func (r *Repository) update(ctx context.Context, change func(repo *format.Reposi
 			return unknown(err)
 		case !errors.Is(err, store.ErrConflict):
 			// The write may have been made: the next look tells.
-			lost = err
+			lost, replaced = err, info.Version
 		}
 	}
 	return unknown(fmt.Errorf("%w: every attempt to change the repository met another one (attempts: %d); repeat the change", store.ErrConflict, tries))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"varve.dev/zarr/icechunk/internal/format"
@@ -28,13 +29,21 @@ func WithReferences(ctx context.Context) context.Context {
 // referring is a store whose chunks are references of a repository.
 type referring interface {
 	referenceAt(ctx context.Context, key store.Key) (*Repository, format.ChunkRef, error)
-	// origin is the session that the references are staged in, or else their snapshot.
-	origin() (*Session, ID)
+	// origin says what its chunks depend on.
+	origin() beginning
 }
 
-func (s *Snapshot) origin() (*Session, ID) { return nil, s.ID() }
+// origin implements referring.
+func (s *Snapshot) origin() beginning { return beginning{sources: []ID{s.ID()}} }
 
-func (s *Session) origin() (*Session, ID) { return s, ID{} }
+// origin implements referring.
+func (s *Session) origin() beginning {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	o := s.began
+	o.sources = slices.Clone(o.sources)
+	return o
+}
 
 // referenceAt implements referring.
 func (s *Snapshot) referenceAt(ctx context.Context, key store.Key) (*Repository, format.ChunkRef, error) {
@@ -106,8 +115,11 @@ func (s *Session) copied(ctx context.Context, c store.Change, put putFunc) (*for
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.Source, err)
 		}
-		if session, id := from.origin(); r.isSame(s.repository) && (session == nil || session == s) {
-			s.nameSource(session, id)
+		if r.isSame(s.repository) {
+			o := from.origin()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.began.add(o)
 			return &ref, nil
 		}
 		if c.From, c.Source, err = stored(ctx, from, c.Source); err != nil {
@@ -132,20 +144,6 @@ func (s *Session) copied(ctx context.Context, c store.Change, put putFunc) (*for
 		return nil, err
 	}
 	return &format.ChunkRef{Payload: format.Native, ID: id, Length: uint64(made.Size)}, nil
-}
-
-// nameSource notes a snapshot that the session has taken references of. Its chunks may be
-// deleted once no branch or tag leads to it, also before the commit.
-func (s *Session) nameSource(from *Session, id ID) {
-	if from != nil {
-		return // the base, and what the session has stored
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.sources == nil {
-		s.sources = map[ID]bool{}
-	}
-	s.sources[id] = true
 }
 
 // write makes a change in the store of the repository. A copy that the store cannot make

@@ -224,26 +224,20 @@ func TestCopyReads(t *testing.T) {
 	}
 }
 
-// TestCollectedSource commits a session that has references from another snapshot, which
-// is gone: its chunks are deleted, whatever their age.
-func TestCollectedSource(t *testing.T) {
-	s := newDated()
-	r := opened(t, s)
-	try(t, r.CreateBranch(t.Context(), "side", ""))
-	commit(t, stage(t, r, "side", "a", 0), "a")
-	s.pass(10 * 24 * time.Hour)
-	side, err := r.Snapshot(t.Context(), "side")
+// TestListReads reads a chunk after a list of everything. The other chunks count as read.
+func TestListReads(t *testing.T) {
+	r := based(t)
+	ours, theirs := session(t, r), session(t, r)
+	for _, err := range store.List(t.Context(), ours, store.Path{}, store.Deep) {
+		try(t, err)
+	}
+	_, _, err := ours.Get(t.Context(), store.MustKey("g/a/c/0"), store.Request{}, nil)
 	try(t, err)
-	late := session(t, r)
-	if _, err := transfer.Copy(t.Context(), zarr.At(side, "a"), zarr.At(late, "b"), nil); err != nil {
-		t.Fatal(err)
-	}
-	try(t, r.ResetBranch(t.Context(), "side", "main"))
-	if _, err := r.CollectGarbage(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := late.Commit(t.Context(), "b"); !errors.Is(err, icechunk.ErrCollected) || !strings.Contains(err.Error(), "is gone") {
-		t.Error(err)
+	apply(t, theirs, "g/a/c/1=hi")
+	commit(t, theirs, "theirs")
+	err = ours.Rebase(t.Context(), icechunk.Policy{Reads: true})
+	if got := strings.Join(kindsOf(t, err), ", "); got != "ReadOfUpdatedNode an array" {
+		t.Errorf("%s (%v)", got, err)
 	}
 }
 
@@ -503,5 +497,47 @@ func TestImportInterrupted(t *testing.T) {
 	}
 	if points < 16 || whole < 2 {
 		t.Errorf("points: %d, with the array: %d", points, whole)
+	}
+}
+
+// TestCollectedSource copies chunks from a snapshot and from a session of the repository.
+// A garbage collection deletes them before the commit, which does not publish them.
+func TestCollectedSource(t *testing.T) {
+	for name, from := range map[string]func(t *testing.T, r *icechunk.Repository) store.Store{
+		"orphan": func(t *testing.T, r *icechunk.Repository) store.Store {
+			id := commit(t, stage(t, r, "main", "a", 0), "a")
+			try(t, r.ResetBranch(t.Context(), "main", format.InitialSnapshot.String()))
+			orphan, err := r.Snapshot(t.Context(), id.String())
+			try(t, err)
+			return orphan
+		},
+		"session": func(t *testing.T, r *icechunk.Repository) store.Store {
+			early := stage(t, r, "main", "a", 0)
+			early.Age(10 * 24 * time.Hour)
+			return early
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newDated()
+			r := opened(t, s)
+			source := from(t, r)
+			s.pass(10 * 24 * time.Hour)
+			late := session(t, r)
+			document, _, err := source.Get(t.Context(), store.MustKey("a/zarr.json"), store.Request{}, nil)
+			try(t, err)
+			put(t, late, store.MustKey("b/zarr.json"), document)
+			for _, chunk := range []string{"c/0", "c/1", "c/2"} {
+				_, err := late.Write(t.Context(), store.Copy(store.MustKey("b/"+chunk), source, store.MustKey("a/"+chunk)), store.Sync)
+				try(t, err)
+			}
+			report, err := r.CollectGarbage(t.Context(), nil)
+			if try(t, err); report.Chunks.Objects != 3 {
+				t.Fatalf("%+v", report)
+			}
+			if _, err := late.Commit(t.Context(), "b"); !errors.Is(err, icechunk.ErrCollected) {
+				t.Error(err)
+			}
+			sound(t, opened(t, s))
+		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +26,8 @@ import (
 //     object repo, by the conditional write of any change. It deletes after that.
 //  2. A commit before the entry is seen by the collection, and its chunks stay.
 //  3. A commit after the entry reads the entry and the record. It fails if its session
-//     began before the cutoff, by the clock of the store.
+//     began before the cutoff, by the clock of the store, or if a snapshot whose chunks
+//     the session may name is gone.
 //
 // Other programs make the entry without the record. Then the cutoff is not known, and
 // sessions that began before the entry fail.
@@ -35,20 +37,40 @@ import (
 // change. It is a [store.ErrConflict].
 var ErrCollected error = &kindError{"garbage was collected since the session began", store.ErrConflict}
 
-// beginning is when a session began, and with what.
+// beginning is when a session began, and what it depends on.
 type beginning struct {
 	at     time.Time // by the clock of this machine
 	update time.Time // of the last entry of the log
-	base   ID
+	// sources are the snapshots of which the session may name chunks: its bases, and
+	// those from which chunks were copied.
+	sources []ID
 }
 
 // begun returns the beginning of a session that begins now.
 func begun(repo *format.Repository, base ID) beginning {
-	b := beginning{at: time.Now(), base: base}
+	b := beginning{at: time.Now(), sources: []ID{base}}
 	if len(repo.Updates) > 0 {
 		b.update = repo.Updates[0].Time
 	}
 	return b
+}
+
+// add makes a beginning that of chunks of another one, too. That of a snapshot has no
+// times.
+func (b *beginning) add(o beginning) {
+	if !o.at.IsZero() {
+		if o.at.Before(b.at) {
+			b.at = o.at
+		}
+		if o.update.Before(b.update) {
+			b.update = o.update
+		}
+	}
+	for _, id := range o.sources {
+		if !slices.Contains(b.sources, id) {
+			b.sources = append(b.sources, id)
+		}
+	}
 }
 
 // age returns how long ago the session began. The clock may have been set since, or stood
@@ -117,13 +139,10 @@ func (c *commit) checkCollected(ctx context.Context, repo *format.Repository) er
 		refused := func(why string) error {
 			return fmt.Errorf("%w, at %s, and %s: nothing is published; repeat the change in a new session", ErrCollected, u.Time.Format(time.RFC3339), why)
 		}
-		// The session may name chunks of its base at other places.
-		if _, ok := repo.FindSnapshot(c.began.base); !ok {
-			return refused(fmt.Sprintf("the snapshot %v, with which the session began, is gone", c.began.base))
-		}
-		for id := range c.sources {
+		// The session may name chunks of these at other places.
+		for _, id := range c.began.sources {
 			if _, ok := repo.FindSnapshot(id); !ok {
-				return refused(fmt.Sprintf("the snapshot %v, of which the session has copied chunks, is gone", id))
+				return refused(fmt.Sprintf("the snapshot %v, with which the session began or from which it has copied, is gone", id))
 			}
 		}
 		before, known, err := c.repository.cutoff(ctx, u.Time)

@@ -172,3 +172,39 @@ func TestCollectedLog(t *testing.T) {
 	}
 	sound(t, opened(t, s))
 }
+
+// late is a store in which the next conditional write is made after its answer, and which
+// cannot read records of collections then.
+type late struct {
+	*dated
+	isLost bool
+}
+
+func (l *late) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
+	if c.Op == store.OpPutIf {
+		l.isLost = true
+		return store.Written{}, errors.New("the answer is lost")
+	}
+	return l.dated.Write(ctx, c, d)
+}
+
+func (l *late) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
+	if l.isLost && strings.HasPrefix(key.Base(), "gc.") {
+		return nil, store.Info{}, errors.New("the store does not answer")
+	}
+	return l.dated.Get(ctx, key, q, dst)
+}
+
+// TestLateWrite commits although the answer of the publication is lost, and cannot read
+// then whether its chunks were collected. The commit may still be made.
+func TestLateWrite(t *testing.T) {
+	s := newDated()
+	opened(t, s)
+	r := opened(t, &late{dated: s})
+	early := stage(t, r, "main", "a", 0)
+	_, err := opened(t, s).CollectGarbage(t.Context(), nil)
+	try(t, err)
+	if _, err := early.Commit(t.Context(), "a"); !errors.Is(err, zarr.ErrOutcomeUnknown) {
+		t.Error(err)
+	}
+}

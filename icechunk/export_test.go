@@ -17,3 +17,11 @@ func LimitIDs(n uint64) (restore func()) {
 	mostIDs = n
 	return func() { mostIDs = was }
 }
+
+// Remember makes sessions use the chunks of each other.
+func Remember(sessions ...*Session) {
+	m := new(memory)
+	for _, s := range sessions {
+		s.remember(m)
+	}
+}

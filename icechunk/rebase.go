@@ -388,6 +388,7 @@ func (r *rebase) apply() {
 		}
 	}
 	r.base = r.onto
+	r.began.add(beginning{sources: []ID{r.onto.ID()}})
 }
 
 // CommitRebased is Commit, and if others have committed meanwhile it rebases the session

@@ -62,7 +62,7 @@ func (r *Repository) Change(ctx context.Context, branch, message string, change 
 type memory struct {
 	mu     sync.Mutex
 	began  *beginning // of the first session
-	chunks map[[sha256.Size]byte]format.ChunkRef
+	chunks map[[sha256.Size]byte]ID
 }
 
 // remember makes a session store chunks that m does not have, and begin when the first
@@ -70,33 +70,39 @@ type memory struct {
 func (s *Session) remember(m *memory) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.began == nil {
-		began := s.began
-		m.began = &began
+	if s.stored = m; m.began == nil {
+		m.began = &beginning{at: s.began.at, update: s.began.update}
 	}
-	s.stored, s.began = m, *m.began
+	s.began.add(*m.began)
 }
 
 // mostRemembered bounds the chunks that are remembered: about 100 bytes each.
 const mostRemembered = 1 << 20
 
-// get returns the reference of a chunk with these bytes.
-func (m *memory) get(sum [sha256.Size]byte) (ref format.ChunkRef, ok bool) {
+// get returns the object of a chunk with these bytes.
+func (m *memory) get(sum [sha256.Size]byte) (id ID, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	ref, ok = m.chunks[sum]
-	return ref, ok
+	id, ok = m.chunks[sum]
+	return id, ok
 }
 
-func (m *memory) put(sum [sha256.Size]byte, ref format.ChunkRef) {
+func (m *memory) put(sum [sha256.Size]byte, id ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.chunks == nil {
-		m.chunks = map[[sha256.Size]byte]format.ChunkRef{}
+		m.chunks = map[[sha256.Size]byte]ID{}
 	}
 	if len(m.chunks) < mostRemembered {
-		m.chunks[sum] = ref
+		m.chunks[sum] = id
 	}
+}
+
+// clear forgets all chunks: some of them may not be durable.
+func (m *memory) clear() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.chunks)
 }
 
 // reads are what a session has read: a rebase compares them with what others have
@@ -181,7 +187,7 @@ func (r *reads) chunk(id format.NodeID, indices [][]uint32) (path string, ok boo
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.chunks[id]
-	if c == nil {
+	if c == nil || r.all {
 		return "an array", r.all
 	}
 	for _, index := range indices {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -313,4 +314,44 @@ func TestManyCommitters(t *testing.T) {
 			t.Errorf("%s: %d nodes, want %d", name, n, committers*commits+1)
 		}
 	}
+}
+
+// TestStagingCollected commits sessions of one staging, one after the other, between
+// which garbage is collected, and repeats one during which it was.
+func TestStagingCollected(t *testing.T) {
+	staged := new(icechunk.Staging)
+	defer staged.Close()
+	ctx, place := icechunk.WithStaging(t.Context(), staged), "file://"+filepath.ToSlash(t.TempDir())
+	s, root, err := store.OpenPlain(ctx, place, store.Create)
+	try(t, err)
+	r, err := icechunk.Create(ctx, s, root, nil)
+	try(t, err)
+	defer r.Close()
+	write := func(name string) {
+		t.Helper()
+		a, err := zarr.CreateArray(ctx, "icechunk+"+place+"@main/"+name, large, nil)
+		try(t, err)
+		try(t, zarr.Write(ctx, a, nil, numbers(1, 600)))
+	}
+	collect := func() {
+		t.Helper()
+		_, err := r.CollectGarbage(ctx, noAge)
+		try(t, err)
+	}
+	for _, name := range []string{"a", "b"} {
+		write(name)
+		_, err := staged.Commit(ctx, name)
+		try(t, err)
+		collect()
+	}
+	write("c")
+	collect()
+	if _, err := staged.Commit(ctx, "c"); !errors.Is(err, icechunk.ErrCollected) {
+		t.Fatal(err)
+	}
+	staged.Reset()
+	write("c")
+	_, err = staged.Commit(ctx, "c")
+	try(t, err)
+	sound(t, r)
 }

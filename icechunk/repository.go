@@ -62,6 +62,25 @@ type Commit struct {
 	Parent  ID // zero for the first one
 	Time    time.Time
 	Message string
+
+	items []format.Item
+}
+
+// Metadata returns what the writer has said of the commit beside its message, such as its
+// name: see [Session.SetMetadata]. It is nil for snapshots of version 1.
+func (c Commit) Metadata() (map[string]any, error) {
+	if len(c.items) == 0 {
+		return nil, nil
+	}
+	m := map[string]any{}
+	for _, item := range c.items {
+		v, err := format.ParseFlex(item.Value)
+		if err != nil {
+			return nil, fmt.Errorf("the metadata %q of the commit %v: %w", item.Name, c.ID, err)
+		}
+		m[item.Name] = v
+	}
+	return m, nil
 }
 
 // ErrNoReference means that a repository has no branch, tag or snapshot of a name.
@@ -256,7 +275,7 @@ func (r *Repository) ancestors(ctx context.Context, is *state, id ID) iter.Seq2[
 // commit returns what the repository says of a snapshot.
 func (s *state) commit(i int) Commit {
 	is := s.Snapshots[i]
-	c := Commit{ID: is.ID, Time: is.Time, Message: is.Message}
+	c := Commit{ID: is.ID, Time: is.Time, Message: is.Message, items: is.Metadata}
 	if is.Parent >= 0 {
 		c.Parent = s.Snapshots[is.Parent].ID
 	}
@@ -505,7 +524,7 @@ func (r *Repository) ancestorsV1(ctx context.Context, id ID) iter.Seq2[Commit, e
 				yield(Commit{}, err)
 				return
 			}
-			if !yield(Commit{s.ID, s.Parent, s.Time, s.Message}, nil) {
+			if !yield(Commit{ID: s.ID, Parent: s.Parent, Time: s.Time, Message: s.Message}, nil) {
 				return
 			}
 			id = s.Parent

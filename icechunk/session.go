@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -52,7 +53,7 @@ type Session struct {
 	early   map[store.Key]*format.ChunkRef                // chunks without the document of an array
 	folders map[string]map[store.Key]bool                 // their keys, by folder
 	aside   store.Store                                   // what no snapshot has
-	sources map[ID]bool                                   // other snapshots that references are from
+	items   []format.Item                                 // of the snapshot
 	ended   bool
 	failed  error // of a batch: what is not durable must not be published
 }
@@ -99,7 +100,7 @@ func (r *Repository) Session(ctx context.Context, branch string) (*Session, erro
 	}
 	config := settings(is.Config)
 	return &Session{
-		repository: r, branch: branch, start: id, base: base, inline: inlineLimit(config), rules: splitRules(config), aside: memstore.New(), began: begun(is.Repository, id),
+		repository: r, branch: branch, start: id, base: base, inline: number(config, "inline_chunk_threshold_bytes", inlineDefault, 1<<16), rules: splitRules(config), aside: memstore.New(), began: begun(is.Repository, id),
 		nodes: map[string]*staged{}, chunks: map[format.NodeID]map[string]*format.ChunkRef{},
 		early: map[store.Key]*format.ChunkRef{}, folders: map[string]map[store.Key]bool{},
 	}, nil
@@ -128,15 +129,15 @@ func settings(config []byte) map[string]any {
 	return top
 }
 
-// inlineLimit returns the length that a configuration has, or the default.
-func inlineLimit(config map[string]any) int {
-	switch n := config["inline_chunk_threshold_bytes"].(type) {
+// number returns a number that a configuration has, from 0 to most, or the default.
+func number(config map[string]any, name string, byDefault, most int) int {
+	switch n := config[name].(type) {
 	case uint64:
-		return int(min(n, 1<<16))
+		return int(min(n, uint64(most)))
 	case int64:
-		return int(min(max(n, 0), 1<<16))
+		return int(min(max(n, 0), int64(most)))
 	}
-	return inlineDefault
+	return byDefault
 }
 
 // Base returns the ID of the snapshot that the session began with, or was rebased onto.
@@ -148,6 +149,27 @@ func (s *Session) Base() ID {
 
 // Branch returns the branch that a commit changes.
 func (s *Session) Branch() string { return s.branch }
+
+// SetMetadata says something of the commit beside its message, such as who makes it and
+// from what. [Commit.Metadata] and the reference return it. Values are those that
+// encoding/json can marshal. It replaces what was set before.
+func (s *Session) SetMetadata(metadata map[string]any) error {
+	var items []format.Item
+	for _, name := range slices.Sorted(maps.Keys(metadata)) {
+		value, err := format.EncodeFlex(metadata[name])
+		if err == nil && !utf8.ValidString(name) {
+			err = errors.New("the name is not UTF-8")
+		}
+		if err != nil {
+			return fmt.Errorf("%w: the metadata %q of a commit: %w", zarr.ErrInvalidArgument, name, err)
+		}
+		items = append(items, format.Item{Name: name, Value: value})
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.items = items
+	return nil
+}
 
 // Close closes the repository, which other sessions and snapshots may share. Changes that
 // are not committed are lost.
@@ -314,24 +336,31 @@ func (s *Session) Get(ctx context.Context, key store.Key, q store.Request, dst [
 // Stat implements [store.Stater].
 func (s *Session) Stat(ctx context.Context, key store.Key) (store.Info, error) {
 	s.mu.RLock()
-	defer s.mu.RUnlock()
-	s.reads.note(s.place(key))
-	return s.stat(ctx, key)
+	at := s.place(key)
+	s.reads.note(at)
+	stat := s.stat(key, at)
+	s.mu.RUnlock()
+	return stat(ctx)
 }
 
-func (s *Session) stat(ctx context.Context, key store.Key) (store.Info, error) {
-	at := s.place(key)
+// stat returns what describes a value. The caller holds the lock, and may call the result
+// without it.
+func (s *Session) stat(key store.Key, at place) func(context.Context) (store.Info, error) {
 	switch {
 	case at.node != nil && at.rest == documentName:
-		return documentInfo(at.node.document, at.node.time), nil
+		info := documentInfo(at.node.document, at.node.time)
+		return func(context.Context) (store.Info, error) { return info, nil }
 	case !at.chunk && s.early[key] == nil:
-		return store.Stat(ctx, s.aside, key)
+		return func(ctx context.Context) (store.Info, error) { return store.Stat(ctx, s.aside, key) }
 	}
-	ref, err := s.finder(key, at)(ctx)
-	if err != nil {
-		return store.Info{}, fmt.Errorf("%s: %w", key, err)
+	find := s.finder(key, at)
+	return func(ctx context.Context) (store.Info, error) {
+		ref, err := find(ctx)
+		if err != nil {
+			return store.Info{}, fmt.Errorf("%s: %w", key, err)
+		}
+		return infoOf(ref), nil
 	}
-	return infoOf(ref), nil
 }
 
 // Can implements [store.Writer].
@@ -352,8 +381,8 @@ func (s *Session) Write(ctx context.Context, c store.Change, d store.Durability)
 func (s *Session) write(ctx context.Context, c store.Change, d store.Durability, put putFunc) (store.Written, error) {
 	var stored *format.ChunkRef
 	var err error
-	isPut := c.Op == store.OpPut || c.Op == store.OpPutIf || c.Op == store.OpCopy
-	switch isChunk := c.Key.Base() != documentName && !isOwn(c.Key); {
+	isPut, own := c.Op == store.OpPut || c.Op == store.OpPutIf || c.Op == store.OpCopy, s.owns(c.Key)
+	switch isChunk := c.Key.Base() != documentName && !own; {
 	// The bytes are stored before the lock is taken.
 	case c.Op == store.OpCopy && isChunk:
 		stored, err = s.copied(ctx, c, put)
@@ -381,7 +410,7 @@ func (s *Session) write(ctx context.Context, c store.Change, d store.Durability,
 		return s.clone(ctx, c, at, d)
 	case c.Key.Base() == documentName:
 		return s.writeDocument(c)
-	case isOwn(c.Key):
+	case own:
 		return store.Write(ctx, s.aside, c, d)
 	case isPut && !at.chunk && !isChunkName(c.Key.Base()):
 		return store.Written{}, fmt.Errorf("%s: %w: a repository has documents of format 3 and chunks of their arrays, and nothing else", c.Key, store.ErrUnsupported)
@@ -458,7 +487,15 @@ func (s *Session) adopt(path string, n *staged) {
 	}
 }
 
-// isOwn reports whether a key is of what Varve keeps beside nodes.
+// owns reports whether a key is of what Varve keeps beside nodes, and no chunk of an
+// array to which another program has given such a name.
+func (s *Session) owns(key store.Key) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return isOwn(key) && !s.place(key).chunk
+}
+
+// isOwn reports whether a key has a name as what Varve keeps beside nodes.
 func isOwn(key store.Key) bool { return isOwnName(key.String()) }
 
 func isOwnName(path string) bool {
@@ -476,22 +513,22 @@ func (s *Session) storeChunk(ctx context.Context, value []byte, put putFunc) (*f
 	if len(value) <= s.inline || len(value) == 0 {
 		return &format.ChunkRef{Payload: format.Inline, Data: append([]byte{}, value...)}, nil
 	}
+	ref := &format.ChunkRef{Payload: format.Native, ID: newID(), Length: uint64(len(value))}
 	var sum [sha256.Size]byte
 	if s.stored != nil {
 		sum = sha256.Sum256(value)
-		if ref, ok := s.stored.get(sum); ok {
-			return &ref, nil
+		if id, ok := s.stored.get(sum); ok {
+			ref.ID = id
+			return ref, nil
 		}
 	}
-	id := newID()
-	if _, err := put(ctx, store.Put(s.repository.root.MustKey(chunkObject(id)), value)); err != nil {
+	if _, err := put(ctx, store.Put(s.repository.root.MustKey(chunkObject(ref.ID)), value)); err != nil {
 		return nil, err
 	}
-	ref := format.ChunkRef{Payload: format.Native, ID: id, Length: uint64(len(value))}
 	if s.stored != nil {
-		s.stored.put(sum, ref)
+		s.stored.put(sum, ref.ID)
 	}
-	return &ref, nil
+	return ref, nil
 }
 
 // newID returns an ID that nothing has.
@@ -515,7 +552,7 @@ func (s *Session) set(at place, ref *format.ChunkRef) {
 
 // meets returns an error unless the value at a key is as a condition says.
 func (s *Session) meets(ctx context.Context, key store.Key, cond store.Condition) error {
-	info, err := s.stat(ctx, key)
+	info, err := s.stat(key, s.place(key))(ctx)
 	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case err != nil && !missing:
@@ -605,15 +642,14 @@ func (s *Session) List(ctx context.Context, dir store.Path, how store.Listing) i
 func (s *Session) noteList(dir store.Path, how store.Listing) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if isOwnName(dir.String()) {
-		return // it is not of the repository
-	}
 	path := ""
-	n, _ := split(dir.String(), func(at string) *staged {
+	n, rest := split(dir.String(), func(at string) *staged {
 		path = at
 		return s.node(at)
 	})
-	s.reads.noteList(path, n, how)
+	if !isOwnName(rest) { // that is not of the repository
+		s.reads.noteList(path, n, how)
+	}
 }
 
 // earlyIn returns entries for chunks whose arrays have no documents yet.

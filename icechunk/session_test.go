@@ -625,3 +625,31 @@ func TestListBeforeGroup(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnNames writes and deletes chunks of an array with a name such as Varve has for
+// its own values. The reference makes such arrays.
+func TestOwnNames(t *testing.T) {
+	r, _ := created(t)
+	first := session(t, r)
+	put(t, first, store.MustKey("__x/zarr.json"), documentOf(4, "[2,2]", ""))
+	put(t, first, store.MustKey("__x/c/0"), []byte("ab"))
+	put(t, first, store.MustKey("__x/c/1"), []byte("cd"))
+	commit(t, first, "chunks")
+	second := session(t, r)
+	for e, err := range store.List(t.Context(), second, store.Path{}, store.Flat) {
+		if err != nil || e.Name != "__x" {
+			t.Error(e, err)
+		}
+	}
+	if _, err := store.Write(t.Context(), second, store.Delete(store.MustKey("__x/c/0")), store.Sync); err != nil {
+		t.Fatal(err)
+	}
+	commit(t, second, "deleted")
+	is, err := r.Snapshot(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := contents(t, is); got["__x/c/0"] != "" || got["__x/c/1"] != "cd" {
+		t.Error(got)
+	}
+}

@@ -30,6 +30,8 @@ type Staging struct {
 	// Policy is that by which sessions are rebased if others have committed meanwhile. It
 	// is set before the first location is opened.
 	Policy Policy
+	// Metadata is that of the commits, as [Session.SetMetadata] takes it.
+	Metadata map[string]any
 
 	mu       sync.Mutex    // of what follows; it is never held during a request
 	former   map[string]ID // where sessions that were given up began, by repository and branch
@@ -181,6 +183,14 @@ func (s *Staging) memory(repository string) *memory {
 	return s.stored[key]
 }
 
+// forget makes sessions that begin afterwards store all chunks: what others have stored
+// is published, or a garbage collection may have taken it.
+func (s *Staging) forget(repository string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.stored, repository)
+}
+
 // set says that a session has begun, or removes it if it has not.
 func (s *Staging) set(o *opened, session *Session, err error) {
 	s.mu.Lock()
@@ -250,9 +260,15 @@ func (s *Staging) Commit(ctx context.Context, message string) (list []Committed,
 		if err := o.wait(ctx); err != nil {
 			return list, err
 		}
+		if err := o.SetMetadata(s.Metadata); err != nil {
+			return list, err
+		}
 		id, err := o.CommitRebased(ctx, message, s.Policy)
 		if errors.Is(err, ErrNothing) {
 			continue
+		}
+		if err == nil || errors.Is(err, ErrCollected) {
+			s.forget(o.repository)
 		}
 		if err != nil {
 			return list, fmt.Errorf("%s@%s: %w", driver.Redact(o.shown), o.branch, err)

@@ -50,6 +50,7 @@ const (
 // visit visits snapshots, and then their manifests.
 func (s *survey) visit(ctx context.Context, ids []ID) error {
 	var files []ID
+	named := map[ID]bool{}
 	err := s.each(ctx, ids, s.snapshots, snapshotsAtOnce, func(ctx context.Context, id ID) error {
 		is, err := s.parsed(ctx, id)
 		s.mu.Lock()
@@ -57,17 +58,20 @@ func (s *survey) visit(ctx context.Context, ids []ID) error {
 		if s.progress("snapshots", int64(len(s.snapshots))); err != nil {
 			return s.failed(snapshotName(id), err)
 		}
+		name := func(id ID) {
+			if !named[id] {
+				files, named[id] = append(files, id), true
+			}
+		}
 		for _, f := range is.Files {
-			files = append(files, f.ID)
+			name(f.ID)
 		}
 		// Readers find manifests by the nodes. Both lists have to name the same.
 		for _, n := range is.Nodes {
 			for _, m := range n.Manifests {
-				files = append(files, m.ID)
+				name(m.ID)
 			}
 		}
-		slices.SortFunc(files, compareIDs)
-		files = slices.Compact(files)
 		s.onSnapshot(is)
 		return nil
 	})

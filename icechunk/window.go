@@ -10,8 +10,10 @@ import (
 	"math"
 	"path"
 	"regexp"
+	"runtime"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr/icechunk/internal/format"
 )
 
@@ -229,35 +231,100 @@ func (c *commit) gatherChunks(ctx context.Context, n, was *format.Node, is *stag
 	if err != nil {
 		return err
 	}
-	var changed [][]uint32
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		w := all[key]
-		stays := w.old == nil && len(w.manifests) == 1 && covers(n, w.manifests[0])
-		if !stays || isMoved || len(w.changes) > 0 {
-			refs, differing, err := w.merge(n, c.oldRefs(ctx, was, w), isMoved)
-			if err != nil {
-				return err
-			}
-			if err := c.checkKnown(ctx, w); err != nil {
-				return err
-			}
-			changed = append(changed, differing...)
-			if !stays || len(differing) > 0 {
-				if err := c.addManifest(n, refs, files); err != nil {
-					return err
-				}
-				continue
-			}
-		}
-		n.Manifests = append(n.Manifests, w.manifests...)
-		if err := c.keepFiles(w.manifests, files); err != nil {
+	keys := slices.Sorted(maps.Keys(all))
+	results := make([]outcome, len(keys))
+	g, within := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, key := range keys {
+		g.Go(func() (err error) {
+			results[i], err = c.gatherWindow(within, n, was, all[key], isMoved)
 			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	var changed [][]uint32
+	for i, key := range keys {
+		r := results[i]
+		changed = append(changed, r.changed...)
+		switch {
+		case r.stays:
+			n.Manifests = append(n.Manifests, all[key].manifests...)
+			if err := c.keepFiles(all[key].manifests, files); err != nil {
+				return err
+			}
+		case r.object.data != nil:
+			n.Manifests = append(n.Manifests, r.manifest)
+			files[r.manifest.ID] = r.file
+			c.objects = append(c.objects, r.object)
 		}
 	}
 	if len(changed) > 0 {
 		c.log.Chunks = append(c.log.Chunks, format.ChunkChanges{Node: n.ID, Indices: changed})
 	}
 	return nil
+}
+
+// outcome is what a commit makes of a window.
+type outcome struct {
+	stays    bool       // the window keeps its manifest
+	changed  [][]uint32 // chunks that are other ones than before, or gone
+	manifest format.ManifestRef
+	file     format.ManifestFile
+	object   object // the new manifest, without data if the window has no references
+}
+
+// gatherWindow makes the manifest of a window. It runs beside that of other windows.
+func (c *commit) gatherWindow(ctx context.Context, n, was *format.Node, w *window, isMoved bool) (o outcome, err error) {
+	o.stays = w.old == nil && len(w.manifests) == 1 && covers(n, w.manifests[0])
+	if o.stays && !isMoved && len(w.changes) == 0 {
+		return o, nil
+	}
+	room := len(w.old) + len(w.changes)
+	for _, m := range w.manifests {
+		f, _ := c.base.content.FindFile(m.ID)
+		room = max(room, int(f.References))
+	}
+	m := &draft{n: n, writer: format.NewManifestWriter(room)}
+	if o.changed, err = w.merge(n, c.oldRefs(ctx, was, w), isMoved, m.add); err != nil {
+		return o, err
+	}
+	if err := c.checkKnown(ctx, w); err != nil {
+		return o, err
+	}
+	if o.stays = o.stays && len(o.changed) == 0; o.stays || m.writer.Len() == 0 {
+		return o, nil
+	}
+	o.manifest = format.ManifestRef{ID: newID(), Extents: m.extents}
+	o.file = format.ManifestFile{ID: o.manifest.ID, References: uint32(m.writer.Len())}
+	m.writer.EndArray(n.ID)
+	data, err := format.Seal(program, format.KindManifest, m.writer.Finish(o.manifest.ID))
+	o.file.Size = uint64(len(data))
+	o.object = object{"manifests/" + o.manifest.ID.String(), format.KindManifest, data}
+	return o, err
+}
+
+// draft is a manifest of an array that is being made.
+type draft struct {
+	n       *format.Node
+	writer  *format.ManifestWriter
+	extents []format.Extent
+}
+
+// add adds a reference.
+func (m *draft) add(ref format.ChunkRef) {
+	if m.extents == nil {
+		m.extents = make([]format.Extent, len(m.n.Shape))
+		for i, k := range ref.Index {
+			m.extents[i].From = k
+		}
+	}
+	for i, k := range ref.Index {
+		e := &m.extents[i]
+		e.From, e.To = min(e.From, k), max(e.To, k+1)
+	}
+	m.writer.Add(ref)
 }
 
 // windows returns the windows of an array that have chunks, or had some, by their names.
@@ -296,6 +363,9 @@ func (c *commit) windows(ctx context.Context, n, was *format.Node, is *staged) (
 				w.old = append(w.old, ref)
 			}
 		}
+	}
+	for _, w := range all {
+		w.changes = make([]change, 0, len(c.chunks[is.id])/len(all))
 	}
 	for name, ref := range c.chunks[is.id] {
 		// Chunks by other encodings are those of a former grid.
@@ -349,22 +419,22 @@ func (c *commit) oldRefs(ctx context.Context, was *format.Node, w *window) iter.
 	}
 }
 
-// merge returns the references of the window after a commit, in order, and the indices of
-// those that are other ones than before, or gone. n is the array after the commit.
-func (w *window) merge(n *format.Node, old iter.Seq2[format.ChunkRef, error], isMoved bool) (refs []format.ChunkRef, changed [][]uint32, err error) {
+// merge calls add for the references of the window after a commit, in order. It returns
+// the indices of those that are other ones than before, or gone. n is the array after the
+// commit.
+func (w *window) merge(n *format.Node, old iter.Seq2[format.ChunkRef, error], isMoved bool, add func(format.ChunkRef)) (changed [][]uint32, err error) {
 	slices.SortFunc(w.changes, func(a, b change) int { return slices.Compare(a.index, b.index) })
-	refs = make([]format.ChunkRef, 0, len(w.changes))
 	todo := w.changes
 	put := func(c change) {
 		if c.ref != nil {
 			ref := *c.ref
 			ref.Index = c.index
-			refs = append(refs, ref)
+			add(ref)
 		}
 	}
 	for ref, err := range old {
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		for len(todo) > 0 && slices.Compare(todo[0].index, ref.Index) < 0 {
 			if todo[0].ref != nil {
@@ -383,8 +453,7 @@ func (w *window) merge(n *format.Node, old iter.Seq2[format.ChunkRef, error], is
 		case isMoved || beyond(n, ref.Index):
 			changed = append(changed, slices.Clone(ref.Index))
 		default:
-			ref.Index = slices.Clone(ref.Index)
-			refs = append(refs, ref)
+			add(ref)
 		}
 	}
 	for _, c := range todo {
@@ -393,7 +462,7 @@ func (w *window) merge(n *format.Node, old iter.Seq2[format.ChunkRef, error], is
 		}
 		put(c)
 	}
-	return refs, changed, nil
+	return changed, nil
 }
 
 // isSame reports whether two references lead to the same bytes.

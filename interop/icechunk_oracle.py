@@ -3,6 +3,8 @@
 """Answers questions about a repository of Icechunk, one line of JSON each.
 
 Usage: icechunk_oracle.py REPOSITORY
+
+REPOSITORY is a folder, or s3://BUCKET/PREFIX?endpoint=URL and the other options of Varve.
 """
 
 import asyncio
@@ -10,6 +12,7 @@ import datetime
 import json
 import os
 import sys
+import urllib.parse
 
 os.environ.setdefault("ICECHUNK_LOG", "error")
 
@@ -18,7 +21,20 @@ import numpy as np  # noqa: E402
 import zarr  # noqa: E402
 
 zarr.config.set({"array.rectilinear_chunks": True})
-repo = icechunk.Repository.open(icechunk.local_filesystem_storage(sys.argv[1]))
+
+
+def storage(location):
+    """The storage of a repository."""
+    url = urllib.parse.urlsplit(location)
+    if url.scheme != "s3":
+        return icechunk.local_filesystem_storage(location)
+    options = dict(urllib.parse.parse_qsl(url.query))
+    return icechunk.s3_storage(
+        bucket=url.netloc, prefix=url.path.strip("/"), endpoint_url=options.pop("endpoint"), allow_http=True, force_path_style=True, **options
+    )
+
+
+repo = icechunk.Repository.open(storage(sys.argv[1]))
 
 
 def read(request):
@@ -30,6 +46,11 @@ def read(request):
 def log(request):
     """The commits of a branch, the last one first."""
     return [[s.id, s.message] for s in repo.ancestry(branch=request["branch"])]
+
+
+def metadata(request):
+    """What the commits of a branch say of themselves, the last one first."""
+    return [s.metadata for s in repo.ancestry(branch=request["branch"])]
 
 
 def diff(request):
@@ -73,7 +94,7 @@ def hashes(request):
         place = icechunk.local_filesystem_store(request["folder"])
     config = icechunk.RepositoryConfig.default()
     config.set_virtual_chunk_container(icechunk.VirtualChunkContainer(prefix, place))
-    here = icechunk.Repository.open(icechunk.local_filesystem_storage(sys.argv[1]), config=config, authorize_virtual_chunk_access={prefix: access})
+    here = icechunk.Repository.open(storage(sys.argv[1]), config=config, authorize_virtual_chunk_access={prefix: access})
     store = here.readonly_session("main").store
     arrays = dict(zarr.open_group(store, path=request["group"], mode="r").arrays())
     # xarray takes all dimensions without a name for one.
@@ -90,6 +111,14 @@ def hashes(request):
 def operations_log(request):
     """The number of updates of the repository."""
     return len(list(repo.ops_log()))
+
+
+def configure(request):
+    """Configures how many updates one object has, and the rest by default."""
+    global repo
+    repo = repo.reopen(config=icechunk.RepositoryConfig(num_updates_per_repo_info_file=request["updates"]))
+    repo.save_config()
+    return True
 
 
 def collect(request):
@@ -195,12 +224,34 @@ def rebase(request):
 def commit(request):
     """Commits a session, or amends the commit that it began with."""
     session = sessions.pop(request["session"])
-    return session.amend(request["message"]) if request.get("amend") else session.commit(request["message"])
+    how = session.amend if request.get("amend") else session.commit
+    return how(request["message"], metadata=request.get("metadata"))
+
+
+def work(request):
+    """Commits elements: an append that begins anew, or a block of an array, rebased or begun anew."""
+    kind, values = request["kind"], np.array(request["values"], dtype="int32")
+    solver = icechunk.ConflictDetector() if kind == "rebase" else None
+    while True:
+        session = repo.writable_session("main")
+        array = zarr.open_group(session.store, mode="r+")[request["name"]]
+        if kind == "append":
+            array.append(values)
+        else:
+            array[request["start"] : request["start"] + len(values)] = values
+        try:
+            return session.commit(request["message"], metadata=request["metadata"], rebase_with=solver)
+        except icechunk.ConflictError:
+            if kind == "rebase":
+                raise
 
 
 operations = {
     f.__name__: f
-    for f in (begin, between, change, collect, commit, diff, expire, hashes, log, operations_log, read, rebase, references, remove, split, stage, stats)
+    for f in (
+        *(begin, between, change, collect, commit, configure, diff, expire, hashes, log, metadata, operations_log),
+        *(read, rebase, references, remove, split, stage, stats, work),
+    )
 }
 
 print(json.dumps({"ok": icechunk.__version__}), flush=True)

@@ -5,6 +5,7 @@ package interop
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -24,24 +25,24 @@ import (
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store"
-	"varve.dev/zarr/store/filestore"
 )
 
 // reference is the reference of Icechunk in a process of its own.
 type reference struct {
-	in  io.Writer
-	out *bufio.Reader
+	in      io.Writer
+	out     *bufio.Reader
+	process *os.Process
 }
 
-// startReference starts the reference on a repository. Without it, it skips the test.
-func startReference(t *testing.T, dir string) *reference {
+// startReference starts the reference on a repository, in a folder or in a bucket.
+// Without it, it skips the test.
+func startReference(t *testing.T, location string) *reference {
 	t.Helper()
 	python := interpreter(t)
 	if err := exec.Command(python, "-c", "import icechunk; icechunk.__version__").Run(); err != nil {
 		t.Skip("there is no icechunk for Python")
 	}
-	c := exec.Command(python, "-u", "icechunk_oracle.py", dir)
+	c := exec.Command(python, "-u", "icechunk_oracle.py", location)
 	c.Stderr = os.Stderr
 	in, err := c.StdinPipe()
 	check(t, err)
@@ -53,9 +54,9 @@ func startReference(t *testing.T, dir string) *reference {
 		_ = in.Close()
 		_ = c.Wait()
 	})
-	r := &reference{in, bufio.NewReader(out)}
+	r := &reference{in, bufio.NewReader(out), c.Process}
 	var version string
-	r.answer(t, &version)
+	check(t, r.answer(&version))
 	t.Log("icechunk", version)
 	return r
 }
@@ -63,25 +64,35 @@ func startReference(t *testing.T, dir string) *reference {
 // ask asks for an operation.
 func (r *reference) ask(t *testing.T, request map[string]any, answer any) {
 	t.Helper()
-	check(t, json.NewEncoder(r.in).Encode(request))
-	r.answer(t, answer)
+	check(t, r.try(request, answer))
 }
 
-func (r *reference) answer(t *testing.T, into any) {
-	t.Helper()
+// try asks for an operation, which may fail.
+func (r *reference) try(request map[string]any, answer any) error {
+	if err := json.NewEncoder(r.in).Encode(request); err != nil {
+		return err
+	}
+	return r.answer(answer)
+}
+
+func (r *reference) answer(into any) error {
 	line, err := r.out.ReadBytes('\n')
-	check(t, err)
+	if err != nil {
+		return err
+	}
 	is := struct {
 		OK    json.RawMessage
 		Error string
 	}{}
-	check(t, json.Unmarshal(line, &is))
-	if is.Error != "" {
-		t.Fatal(is.Error)
+	switch err := json.Unmarshal(line, &is); {
+	case err != nil:
+		return err
+	case is.Error != "":
+		return errors.New(is.Error)
+	case into == nil:
+		return nil
 	}
-	if into != nil {
-		check(t, json.Unmarshal(is.OK, into))
-	}
+	return json.Unmarshal(is.OK, into)
 }
 
 // repository is one that Varve and the reference write in turns.
@@ -97,13 +108,14 @@ type repository struct {
 // each commit both find the same arrays, values and commits.
 func TestIcechunkTurns(t *testing.T) {
 	dir := t.TempDir()
-	s, err := filestore.Open(dir, nil)
-	check(t, err)
-	r, err := icechunk.Create(t.Context(), s, store.Path{}, nil)
-	check(t, err)
-	defer func() { check(t, r.Close()) }()
-	h := &repository{r, startReference(t, dir), map[string][]int32{}, rand.New(rand.NewPCG(7, 9)), []string{"Repository initialized"}}
-	for i := range fixture.Soaked(t, 120, 1000) {
+	takeTurns(t, emptyRepository(t, dir), dir, fixture.Soaked(t, 120, 1000))
+}
+
+// takeTurns commits by Varve and the reference, which has the repository at a location.
+func takeTurns(t *testing.T, r *icechunk.Repository, location string, steps int) {
+	t.Helper()
+	h := &repository{r, startReference(t, location), map[string][]int32{}, rand.New(rand.NewPCG(7, 9)), []string{"Repository initialized"}}
+	for i := range steps {
 		if i%40 == 20 {
 			// Some arrays have several manifests, of windows that change.
 			h.ask(t, map[string]any{"op": "split", "names": "[abc]", "chunks": 1 + i/40%3}, nil)

@@ -161,7 +161,8 @@ func OpenPlain(ctx context.Context, location string, access Access) (Store, Path
 		return nil, Path{}, unknownScheme(scheme)
 	}
 	s, path, err := open(ctx, location, access)
-	if err == nil && scheme != "file" {
+	// A store such as that of icechunk+s3 has opened the one below it, which was wrapped.
+	if err == nil && scheme != "file" && !strings.Contains(scheme, "+") {
 		s = Wrap(ctx, s)
 	}
 	return s, path, err

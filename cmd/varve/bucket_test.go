@@ -34,6 +34,18 @@ func TestBucket(t *testing.T) {
 	if status == 0 || strings.Contains(out+errs, s3test.Secret) || strings.Contains(out+errs, url.QueryEscape(s3test.Secret)) {
 		t.Errorf("status %d, %s%s", status, out, errs)
 	}
+	repository, options, _ := strings.Cut(service.Location(bucket, "other"), "?")
+	for line := range strings.Lines("icechunk init REPO?\ncreate icechunk+REPO@main/a? --shape 2 --dtype int8\nwrite icechunk+REPO@main/a? --value 7\n" +
+		"icechunk tag icechunk+REPO@main? v1\nicechunk log icechunk+REPO@tag:v1?\ncheck icechunk+REPO?\nequal icechunk+REPO@main/a? icechunk+REPO@tag:v1/a?\n") {
+		var args []string
+		for _, word := range strings.Fields(line) {
+			args = append(args, strings.ReplaceAll(strings.Replace(word, "?", "?"+options, 1), "REPO", repository))
+		}
+		out, errs, status := execute(t, "", args...)
+		if status != 0 || strings.Contains(out+errs, s3test.Secret) {
+			t.Errorf("%s: status %d, %s%s", line, status, out, errs)
+		}
+	}
 }
 
 // TestGoogleBucket runs the same commands on gs://.

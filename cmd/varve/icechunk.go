@@ -5,8 +5,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -43,7 +45,7 @@ func newIcechunkCommand() *cobra.Command {
   tag     list the tags, or make or delete one; a name is never used again
 
 Nodes are at icechunk+REPOSITORY@REF/PATH, where REF is a branch, tag:NAME, a snapshot or a time. Commands that
-change one make a commit, with -m as its message.
+change one make a commit, with -m as its message. The log shows who made it if --metadata says so.
 
 If others have committed meanwhile, append, compact and others begin again after them. A command by positions
 that mean other elements now is refused.`,
@@ -159,9 +161,28 @@ func initRepository(cmd *cobra.Command, location string) error {
 
 // loggedCommit is a commit in JSON.
 type loggedCommit struct {
-	Snapshot string    `json:"snapshot"`
-	Time     time.Time `json:"time"`
-	Message  string    `json:"message"`
+	Snapshot string         `json:"snapshot"`
+	Time     time.Time      `json:"time"`
+	Message  string         `json:"message"`
+	Metadata map[string]any `json:"metadata,omitempty"`
+}
+
+// metadataText returns the metadata of a commit for one line, without what the reference
+// keeps for itself.
+func metadataText(metadata map[string]any) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(metadata)) {
+		if strings.HasPrefix(name, "__icechunk") {
+			continue
+		}
+		value, isText := metadata[name].(string)
+		if !isText {
+			text, _ := json.Marshal(metadata[name]) // a number that JSON lacks is left out
+			value = string(text)
+		}
+		fmt.Fprintf(&b, "  %s=%s", phrase.Printable(name), phrase.Printable(value))
+	}
+	return b.String()
 }
 
 func (f *icechunkFlags) log(cmd *cobra.Command, r *icechunk.Repository, at string, _ []string) error {
@@ -173,9 +194,13 @@ func (f *icechunkFlags) log(cmd *cobra.Command, r *icechunk.Repository, at strin
 		if f.limit > 0 && len(list) == f.limit {
 			break
 		}
-		list = append(list, loggedCommit{c.ID.String(), c.Time, c.Message})
+		metadata, err := c.Metadata()
+		if err != nil {
+			return err
+		}
+		list = append(list, loggedCommit{c.ID.String(), c.Time, c.Message, metadata})
 		first, _, _ := strings.Cut(c.Message, "\n")
-		lines = append(lines, fmt.Sprintf("%v  %s  %s", c.ID, c.Time.UTC().Format("2006-01-02T15:04:05.000000Z"), phrase.Printable(first)))
+		lines = append(lines, fmt.Sprintf("%v  %s  %s%s", c.ID, c.Time.UTC().Format("2006-01-02T15:04:05.000000Z"), phrase.Printable(first), metadataText(metadata)))
 	}
 	return session.PrintLines(cmd, map[string]any{"commits": list}, lines...)
 }

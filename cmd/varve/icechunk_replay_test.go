@@ -45,6 +45,7 @@ func TestIcechunkMeeting(t *testing.T) {
 		{"[4]", " < write M/b --value 7", "append M/a --format json", "[1,2,3,4]", "committed"},
 		{"[4]", "[9] < append M/a --format json; < compact M/a --to max:9", "append M/a --format json", "[1,2,3,9,4]", "begins again"},
 		{"[4]", " < attrs M/a set n 1", "append M/a --format json", "[1,2,3,4]", "begins again"},
+		{"[4]", " < icechunk gc R --older-than 0s --yes", "append M/a --format json", "[1,2,3,4]", "garbage was collected meanwhile"},
 		{"[4]", "[9] < append M/a --format json", "append M/a --format json --expect 3", "", "was expected"},
 		{"[4]", " < rm M/a --yes", "append M/a --format json", "", "begins again"},
 		{"[7]", "[9] < append M/a --format json", "write M/a --select 1 --format json", "[1,7,3,9]", "begins again"},
@@ -54,11 +55,11 @@ func TestIcechunkMeeting(t *testing.T) {
 		{"[7]", "[9] < append M/a --format json; < compact M/a --to max:9", "write M/a --select 1 --format json", "[1,7,3,9]", "begins again"},
 		{"[7]", "[9] < append M/a --format json", "write M/a --select -1 --format json", "", "changed or moved the elements"},
 	} {
-		_, main := repositoryWithArray(t)
+		repository, main := repositoryWithArray(t)
 		do(t, "", "create", main+"/b", "--shape", "3", "--dtype", "int8")
 		do(t, "", "unlock", main+"/a")
 		var others []string
-		for other := range strings.SplitSeq(strings.ReplaceAll(c.others, "M", main), ";") {
+		for other := range strings.SplitSeq(strings.NewReplacer("M", main, "R", repository).Replace(c.others), ";") {
 			others = append(others, strings.TrimPrefix(other, " "))
 		}
 		for i := range others {

@@ -9,7 +9,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -36,7 +38,7 @@ func TestIcechunk(t *testing.T) {
 		do(t, days, "append", at+"main/a", "--format", "json", "-m", "days "+days)
 	}
 	must(t, "", "icechunk", "branch", dir, "dev", "--at", "tag:v1")
-	do(t, "", "compact", at+"main/a", "--to", "max:6")
+	do(t, "", "compact", at+"main/a", "--to", "max:6", "--metadata", "author=ada", "--metadata", "a=b=c\n")
 	do(t, "[9]", "append", at+"dev/a", "--format", "json")
 	for ref, want := range map[string]string{"main": "[1,2,3,4,5,6]", "tag:v1": "[1,2,3]", "dev": "[1,2,3,9]"} {
 		if got := strings.TrimSpace(must(t, "", "export", at+ref+"/a", "--format", "json")); got != want {
@@ -45,8 +47,12 @@ func TestIcechunk(t *testing.T) {
 	}
 	log := must(t, "", "icechunk", "log", at+"main")
 	ids := regexp.MustCompile(`(?m)^[0-9A-Z]{20}  \S+Z  `)
-	if got, want := ids.ReplaceAllString(log, ""), "varve compact\ndays [6]\ndays [4,5]\nvarve write\na new array\nRepository initialized\n"; got != want {
+	if got, want := ids.ReplaceAllString(log, ""), "varve compact  a=b=c\\n  author=ada\ndays [6]\ndays [4,5]\nvarve write\na new array\nRepository initialized\n"; got != want {
 		t.Errorf("the log is %q, want %q", got, want)
+	}
+	commits := decode(t, must(t, "", "icechunk", "log", at+"main", "--json"))["commits"].([]any)
+	if got := commits[0].(map[string]any)["metadata"]; !reflect.DeepEqual(got, map[string]any{"author": "ada", "a": "b=c\n"}) {
+		t.Errorf("the last commit has the metadata %v", got)
 	}
 	second := strings.Fields(strings.Split(log, "\n")[1])[0]
 	if got := strings.TrimSpace(must(t, "", "export", at+second+"/a", "--format", "json")); got != "[1,2,3,4,5,6]" {
@@ -99,6 +105,28 @@ func refusesAll(t *testing.T, dir string, lines map[string]string) {
 	if treeOf(t, dir) != before {
 		t.Error("a refused command has changed something")
 	}
+}
+
+// TestIcechunkCache reads and changes a repository through a cache whose chunks and
+// branches are trusted for an hour, while others commit.
+func TestIcechunkCache(t *testing.T) {
+	t.Setenv("STORAGE_EMULATOR_HOST", googleFake(t))
+	const a = "icechunk+gs://bucket/repo@main/a"
+	must(t, "", "icechunk", "init", "gs://bucket/repo")
+	do(t, "", "create", a, "--shape", "1", "--dtype", "int8")
+	through := []string{"--format", "json", "--cache", t.TempDir(), "--cache-age", "1h"}
+	do(t, "[1]", slices.Concat([]string{"append", a}, through)...)
+	do(t, "[2]", "append", a, "--format", "json")
+	_, errs, status := execute(t, "[3]", slices.Concat([]string{"append", a}, through)...)
+	if status != 0 || strings.Contains(errs, "not kept") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	for _, args := range [][]string{{"export", a, "--format", "json"}, slices.Concat([]string{"export", a}, through)} {
+		if got := strings.TrimSpace(must(t, "", args...)); got != "[0,1,2,3]" {
+			t.Errorf("%q: %s", args, got)
+		}
+	}
+	must(t, "", "icechunk", "check", "gs://bucket/repo")
 }
 
 // TestIcechunkMove moves nothing into a repository from elsewhere: the source would be
@@ -180,6 +208,8 @@ func TestIcechunkArguments(t *testing.T) {
 		"icechunk log " + dir + " --at main":                    "are for branch and tag",
 		"icechunk init " + dir + "2 main":                       "init takes a repository alone",
 		"icechunk init " + dir + "2 --at main":                  "are for branch and tag",
+		"attrs " + main + "/a set n 1 --metadata ada":           "is no NAME=VALUE",
+		"attrs " + main + "/a set n 1 --metadata =ada":          "is no NAME=VALUE",
 		"icechunk init icechunk+file://" + dir + "2@main":       "leave out @main",
 		"info icechunk+file://" + dir + "/a":                    "write @main before the path of a node, as in repo@main/a",
 		"info icechunk+file://" + dir + "2":                     "nothing is here (varve icechunk init file://" + dir + "2 makes one)\n",

@@ -28,37 +28,43 @@ type concealedKey struct{}
 // several queries, each location has that of the concealed location with which it shares
 // the most segments, and among equals that of the last one.
 //
-// What a location with icechunk+ before it hides applies to its repository: "s3://b/r" is
-// then opened with the options of "icechunk+s3://b/r@main/t2m?endpoint=…".
+// Of a location in a repository, such as "icechunk+https://host/repo@main/a", the
+// location of the repository is concealed, with which its store is opened.
 func Conceal(ctx context.Context, location string) (context.Context, string) {
-	plain := strings.TrimPrefix(location, repositoryPrefix)
-	before, _ := ctx.Value(concealedKey{}).(*concealed)
-	if inBucket(plain) {
+	if w, ok := unwrap(location); ok {
+		ctx, shown := Conceal(ctx, w.below)
+		return ctx, w.around(shown)
+	}
+	if inBucket(location) {
 		shown, query, found := strings.Cut(location, "?")
 		if !found {
 			return ctx, location
 		}
-		return context.WithValue(ctx, concealedKey{}, &concealed{repositoryOf(shown), query, before}), shown
+		before, _ := ctx.Value(concealedKey{}).(*concealed)
+		return context.WithValue(ctx, concealedKey{}, &concealed{shown, query, before}), shown
 	}
-	u, err := url.Parse(plain)
+	u, err := url.Parse(location)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User == nil && u.RawQuery == "" && u.Fragment == "" {
 		return ctx, location
 	}
+	before, _ := ctx.Value(concealedKey{}).(*concealed)
 	shown := strings.TrimRight(Redact(location), "/")
-	return context.WithValue(ctx, concealedKey{}, &concealed{repositoryOf(shown), plain, before}), shown
+	return context.WithValue(ctx, concealedKey{}, &concealed{shown, location, before}), shown
 }
 
 // Reveal returns the whole URL for a location in ctx; see [Conceal]. If several URLs
 // match, it uses the longest.
 func Reveal(ctx context.Context, location string) string {
+	if w, ok := unwrap(location); ok {
+		return w.around(Reveal(ctx, w.below))
+	}
 	var found *concealed
 	c, _ := ctx.Value(concealedKey{}).(*concealed)
-	plain, inRepository := strings.CutPrefix(location, repositoryPrefix)
-	if inBucket(plain) {
+	if inBucket(location) {
 		return withOptions(c, location)
 	}
-	for place := repositoryOf(location); c != nil; c = c.after {
-		rest, ok := strings.CutPrefix(place, c.shown)
+	for ; c != nil; c = c.after {
+		rest, ok := strings.CutPrefix(location, c.shown)
 		if ok && (rest == "" || rest[0] == '/') && (found == nil || len(c.shown) > len(found.shown)) {
 			found = c
 		}
@@ -67,32 +73,66 @@ func Reveal(ctx context.Context, location string) string {
 		return location
 	}
 	u, err := url.Parse(found.real)
-	rest, restErr := url.Parse(plain)
+	rest, restErr := url.Parse(location)
 	if err != nil || restErr != nil {
 		return location
 	}
 	// Take the path from the location, and everything else from the whole URL.
 	u.Path, u.RawPath = rest.Path, rest.RawPath
-	if inRepository {
-		return repositoryPrefix + u.String()
-	}
 	return u.String()
 }
 
-// repositoryPrefix begins the locations of nodes in repositories of Icechunk.
-const repositoryPrefix = "icechunk+"
+// wrapped is a location whose scheme names a format and the scheme of a store, such as
+// icechunk+s3.
+type wrapped struct {
+	format string // with the plus sign
+	below  string // the location in the store, with the query
+	node   string // in the repository, with the sign @, or ""
+}
 
-// repositoryOf returns the location of the repository that a location without secrets
-// leads into, as package icechunk opens it. Other locations are returned unchanged.
-func repositoryOf(location string) string {
-	text, ok := strings.CutPrefix(location, repositoryPrefix)
-	if !ok {
-		return location
+// unwrap divides a location whose scheme names a format. The path ends at the first @;
+// one in the path is written as %40.
+func unwrap(location string) (w wrapped, ok bool) {
+	scheme, _, found := strings.Cut(location, "://")
+	format, _, isWrapped := strings.Cut(scheme, "+")
+	if !found || !isWrapped {
+		return w, false
 	}
-	scheme, rest, _ := strings.Cut(text, "://")
-	host, path, _ := strings.Cut(rest, "/")
-	path, _, _ = strings.Cut(path, "@") // what follows is a branch and the path of a node
-	return strings.TrimRight(scheme+"://"+host+"/"+strings.ReplaceAll(path, "%40", "@"), "/")
+	w.format = format + "+"
+	text, query, hasQuery := strings.Cut(strings.TrimPrefix(location, w.format), "?")
+	start := pathOf(text)
+	path := text[start:]
+	if i := strings.IndexByte(path, '@'); i >= 0 {
+		path, w.node = path[:i], path[i:]
+	}
+	w.below = text[:start] + strings.ReplaceAll(path, "%40", "@")
+	if hasQuery {
+		w.below += "?" + query
+	}
+	return w, true
+}
+
+// around returns the location with another one in the store.
+func (w wrapped) around(below string) string {
+	text, query, hasQuery := strings.Cut(below, "?")
+	if w.node != "" && pathOf(text) == len(text) {
+		text += "/" // or what is before the @ would be a user
+	}
+	start := pathOf(text)
+	text = w.format + text[:start] + strings.ReplaceAll(text[start:], "@", "%40") + w.node
+	if hasQuery {
+		text += "?" + query
+	}
+	return text
+}
+
+// pathOf returns where the path of a location begins. A user may stand before the host.
+func pathOf(text string) int {
+	start := strings.Index(text, "://") + len("://")
+	if i := strings.IndexByte(text[start:], '/'); i >= 0 {
+		return start + i
+	}
+	return len(text)
 }
 
 // inBucket reports whether a location is one of an object store, which has a path that is
@@ -116,12 +156,12 @@ func withOptions(c *concealed, location string) string {
 		return location
 	}
 	var found *concealed
-	most, place := 0, repositoryOf(location)
-	for bucket := bucketOf(place); c != nil; c = c.after {
+	most := 0
+	for bucket := bucketOf(location); c != nil; c = c.after {
 		if bucketOf(c.shown) != bucket {
 			continue
 		}
-		if n := common(c.shown, place); found == nil || n > most {
+		if n := common(c.shown, location); found == nil || n > most {
 			found, most = c, n
 		}
 	}
@@ -161,7 +201,7 @@ func Redact(location string) string {
 		// A password may contain '@' too. In the location of a repository, '@' is also
 		// before the branch: cut there only if there may be a user before the path.
 		host, _, _ := strings.Cut(rest, "/")
-		if !strings.HasPrefix(location, repositoryPrefix) || strings.ContainsAny(host, ":@") {
+		if _, ok := unwrap(location); !ok || strings.ContainsAny(host, ":@") {
 			rest = rest[strings.LastIndexByte(rest, '@')+1:]
 		}
 		if !found {

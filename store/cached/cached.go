@@ -11,6 +11,7 @@
 //	value                                 request before cached bytes are used
 //	metadata document below 64 KiB        never cached
 //	metadata document                     Stat
+//	references of an Icechunk repository  Stat
 //	object that Varve keeps for itself    never cached
 //	chunk, first read                     Stat, unless MaxAge or Immutable permits none
 //	chunk, pinned and read before         none

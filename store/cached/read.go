@@ -110,9 +110,15 @@ func (s *frontStore) probe(key store.Key, r store.Range, k kind, e *reader) bool
 		s.cache.shelf.find(s.ident(key, smallBlock, off/small), e)
 }
 
+// isReplaced reports whether a key is one of metadata, which change without any change of
+// their keys: a document, or the references of a repository of Icechunk.
+func isReplaced(name string) bool {
+	return nodename.IsDocument(name) || name == "repo" || name == "ref.json"
+}
+
 // trusts reports whether an entry is used without asking the store.
 func (s *frontStore) trusts(key store.Key, e *reader) bool {
-	if nodename.IsDocument(key.Base()) || s.written.contains(key) {
+	if isReplaced(key.Base()) || s.written.contains(key) {
 		return false
 	}
 	age := time.Since(time.Unix(0, e.fetched))

@@ -4,6 +4,7 @@ package httpstore_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"varve.dev/zarr/internal/driver"
@@ -62,9 +63,33 @@ func TestConcealContainers(t *testing.T) {
 	}
 }
 
-// TestConcealRepository checks that what a location with icechunk+ hides applies to its
-// repository, which is opened by the location without icechunk+ and a branch.
+// TestConcealRepository conceals locations in repositories, and reveals those of their
+// stores and of other nodes.
 func TestConcealRepository(t *testing.T) {
+	for _, c := range []struct{ location, shown, store, other, revealed string }{
+		{"icechunk+s3://b/r@main/a?k=1", "icechunk+s3://b/r@main/a", "s3://b/r?k=1", "icechunk+s3://b/r@tag:v/b", "icechunk+s3://b/r@tag:v/b?k=1"},
+		{"icechunk+s3://b/r?k=1", "icechunk+s3://b/r", "s3://b/r?k=1", "icechunk+s3://b/r@main/a", "icechunk+s3://b/r@main/a?k=1"},
+		{"icechunk+https://u:p@h/r@main/a?k=1", "icechunk+https://h/r@main/a", "https://u:p@h/r?k=1", "icechunk+https://h/r@main/b", "icechunk+https://u:p@h/r@main/b?k=1"},
+		{"icechunk+https://u:p@h", "icechunk+https://h", "https://u:p@h", "icechunk+https://h", "icechunk+https://u:p@h"},
+		{"icechunk+file:///r@main/a", "icechunk+file:///r@main/a", "file:///r", "icechunk+file:///r@main", "icechunk+file:///r@main"},
+	} {
+		ctx, shown := driver.Conceal(t.Context(), c.location)
+		if shown != c.shown {
+			t.Errorf("%s is shown as %s, want %s", c.location, shown, c.shown)
+		}
+		plain, _, _ := strings.Cut(strings.TrimPrefix(shown, "icechunk+"), "@")
+		if got := driver.Reveal(ctx, plain); got != c.store {
+			t.Errorf("%s: the store is opened with %s, want %s", c.location, got, c.store)
+		}
+		if got := driver.Reveal(ctx, c.other); got != c.revealed {
+			t.Errorf("%s: %s is revealed as %s, want %s", c.location, c.other, got, c.revealed)
+		}
+	}
+}
+
+// TestConcealRepositories checks that what a location with icechunk+ hides applies to its
+// repository, which is opened by the location without icechunk+ and a branch.
+func TestConcealRepositories(t *testing.T) {
 	ctx := context.Background()
 	for location, want := range map[string]string{
 		"icechunk+s3://b/r@main/a?endpoint=1":             "icechunk+s3://b/r@main/a",

@@ -319,35 +319,46 @@ func (b builder) array(n Node) flatbuffers.UOffsetT {
 	return b.EndObject()
 }
 
-// ArrayRefs are the references of one array, ordered by their indices.
-type ArrayRefs struct {
-	Node NodeID
-	Refs []ChunkRef
+// ManifestWriter encodes a manifest. Locations are not compressed.
+type ManifestWriter struct {
+	b            builder
+	refs, arrays []flatbuffers.UOffsetT
 }
 
-// EncodeManifest returns the body of a manifest with the references of arrays, which are
-// ordered by their nodes. Locations are not compressed.
-func EncodeManifest(id ObjectID, arrays []ArrayRefs) []byte {
-	n := 0
-	for _, a := range arrays {
-		n += len(a.Refs)
-	}
-	b := newBuilder(64 * n)
-	list := each(b, arrays, func(a ArrayRefs) flatbuffers.UOffsetT {
-		refs := each(b, a.Refs, b.reference)
-		b.StartObject(3)
-		b.structure(0, a.Node[:])
-		b.offset(1, refs)
-		return b.EndObject()
-	})
-	b.StartObject(5)
-	b.structure(0, id[:])
-	b.offset(1, list)
+// NewManifestWriter returns a writer for about so many references.
+func NewManifestWriter(refs int) *ManifestWriter {
+	const most = 1 << 16 // the buffer grows if there are more
+	return &ManifestWriter{b: newBuilder(64 * min(refs, most)), refs: make([]flatbuffers.UOffsetT, 0, min(refs, most))}
+}
+
+// Add adds a reference to those of an array, which are ordered by their indices. It does
+// not keep the index.
+func (w *ManifestWriter) Add(ref ChunkRef) { w.refs = append(w.refs, w.b.reference(ref)) }
+
+// Len returns the number of references that were added since the last array.
+func (w *ManifestWriter) Len() int { return len(w.refs) }
+
+// EndArray ends the references of an array. Arrays are ordered by their nodes.
+func (w *ManifestWriter) EndArray(node NodeID) {
+	refs := w.b.tables(w.refs)
+	w.refs = w.refs[:0]
+	w.b.StartObject(3)
+	w.b.structure(0, node[:])
+	w.b.offset(1, refs)
+	w.arrays = append(w.arrays, w.b.EndObject())
+}
+
+// Finish returns the body of the manifest.
+func (w *ManifestWriter) Finish(id ObjectID) []byte {
+	list := w.b.tables(w.arrays)
+	w.b.StartObject(5)
+	w.b.structure(0, id[:])
+	w.b.offset(1, list)
 	// The default of the schema is 1, which would need a dictionary. It has to be written
 	// although it is 0.
-	b.PrependByte(0)
-	b.Slot(3)
-	return b.finish(b.EndObject())
+	w.b.PrependByte(0)
+	w.b.Slot(3)
+	return w.b.finish(w.b.EndObject())
 }
 
 func (b builder) reference(ref ChunkRef) flatbuffers.UOffsetT {
@@ -490,12 +501,11 @@ func ParseTransactionLog(body []byte) (*TransactionLog, error) {
 			*list = append(*list, NodeID(v.element(k)))
 		}
 	}
-	for v, i := t.vector(7, 4), 0; i < v.len; i++ {
-		is := v.table(i)
+	for _, is := range t.vector(7, 4).tables() {
 		c := ChunkChanges{}
 		copy(c.Node[:], is.structure(0, len(c.Node)))
-		for chunks, k := is.vector(1, 4), 0; k < chunks.len; k++ {
-			coordinates := chunks.table(k).vector(0, 4)
+		for _, chunk := range is.vector(1, 4).tables() {
+			coordinates := chunk.vector(0, 4)
 			index := make([]uint32, 0, coordinates.len)
 			for n := range coordinates.len {
 				index = append(index, uint32(number(coordinates.element(n))))
@@ -504,8 +514,7 @@ func ParseTransactionLog(body []byte) (*TransactionLog, error) {
 		}
 		l.Chunks = append(l.Chunks, c)
 	}
-	for v, i := t.vector(8, 4), 0; i < v.len; i++ {
-		is := v.table(i)
+	for _, is := range t.vector(8, 4).tables() {
 		m := Move{From: is.text(0), To: is.text(1), IsArray: is.number(3, 1, 0) != 0}
 		copy(m.Node[:], is.structure(2, len(m.Node)))
 		l.Moves = append(l.Moves, m)

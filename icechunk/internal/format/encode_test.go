@@ -3,6 +3,8 @@
 package format
 
 import (
+	"bytes"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -40,18 +42,36 @@ func TestEncode(t *testing.T) {
 			t.Fatal(err)
 		}
 		list := listed(t, m)
-		again, err := ParseManifest(EncodeManifest(m.ID, list))
+		again, err := ParseManifest(encoded(m.ID, list))
 		if err != nil || again.ID != m.ID || !reflect.DeepEqual(listed(t, again), list) {
 			t.Errorf("manifest %d: %v", i, err)
 		}
 	}
 }
 
+// arrayRefs are the references of an array in a manifest.
+type arrayRefs struct {
+	Node NodeID
+	Refs []ChunkRef
+}
+
+// encoded returns a manifest of the references of arrays.
+func encoded(id ObjectID, arrays []arrayRefs) []byte {
+	w := NewManifestWriter(1)
+	for _, a := range arrays {
+		for _, ref := range a.Refs {
+			w.Add(ref)
+		}
+		w.EndArray(a.Node)
+	}
+	return w.Finish(id)
+}
+
 // listed returns the references of a manifest.
-func listed(t *testing.T, m *Manifest) (list []ArrayRefs) {
+func listed(t *testing.T, m *Manifest) (list []arrayRefs) {
 	t.Helper()
 	for _, a := range m.Arrays() {
-		refs := ArrayRefs{Node: a.Node}
+		refs := arrayRefs{Node: a.Node}
 		for ref, err := range a.All() {
 			if err != nil {
 				t.Fatal(err)
@@ -108,6 +128,42 @@ func TestInsert(t *testing.T) {
 			if s := r.Snapshots[ref.Snapshot]; s.ID.String() != ref.Name || r.Snapshots[s.Parent].ID != parents[s.ID] {
 				t.Fatalf("after %d snapshots, %s is %v with the parent %v", i, ref.Name, s.ID, s.Parent)
 			}
+		}
+	}
+}
+
+// TestEncodeFlex parses what was encoded, of each kind of value.
+func TestEncodeFlex(t *testing.T) {
+	deep := any("deep")
+	for range mostFlex + 1 {
+		deep = []any{deep}
+	}
+	for _, c := range []struct{ value, want any }{
+		{nil, nil}, {true, true}, {false, false}, {"", ""}, {"über\x00", "über\x00"}, {-1, int64(-1)}, {uint64(math.MaxUint64), uint64(math.MaxUint64)},
+		{1.5, 1.5}, {1e300, 1e300}, {[]int{}, []any{}}, {[]string{"a", "bc"}, []any{"a", "bc"}}, {map[string]int{}, map[string]any{}},
+		{map[string]any{"b": []any{nil, 1, map[string]any{"x": "y"}}, "a": 2.5, "": true}, map[string]any{"b": []any{nil, int64(1), map[string]any{"x": "y"}}, "a": 2.5, "": true}},
+		{struct{ Name string }{"n"}, map[string]any{"Name": "n"}},
+	} {
+		data, err := EncodeFlex(c.value)
+		if err != nil {
+			t.Error(c.value, err)
+			continue
+		}
+		if got, err := ParseFlex(data); err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%v is %v (%v), want %v", c.value, got, err, c.want)
+		}
+	}
+	// Readers look names up by a binary search.
+	first, err := EncodeFlex(map[string]any{"a": 1, "b": 2, "c": 3, "d": 4})
+	for range 20 {
+		again, _ := EncodeFlex(map[string]any{"d": 4, "c": 3, "b": 2, "a": 1})
+		if err != nil || !bytes.Equal(first, again) || !bytes.HasPrefix(first, []byte("a\x00b\x00c\x00d\x00")) {
+			t.Fatalf("a map is %q and %q (%v)", first, again, err)
+		}
+	}
+	for _, v := range []any{math.NaN(), func() {}, deep} {
+		if data, err := EncodeFlex(v); err == nil {
+			t.Errorf("%v is encoded as %x", v, data)
 		}
 	}
 }

@@ -5,6 +5,7 @@ package format
 import (
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"unicode/utf8"
 )
 
@@ -200,6 +201,18 @@ func (v vector) table(i int) table {
 		return table{}
 	}
 	return v.b.table(at)
+}
+
+// tables yields the tables to which the elements lead, up to the first error. What is
+// parsed of a short object must not be long, so nothing is collected after an error.
+func (v vector) tables() iter.Seq2[int, table] {
+	return func(yield func(int, table) bool) {
+		for i := range v.len {
+			if t := v.table(i); v.b.err != nil || !yield(i, t) {
+				return
+			}
+		}
+	}
 }
 
 // all returns the bytes of all elements.

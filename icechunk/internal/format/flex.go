@@ -4,8 +4,13 @@ package format
 
 import (
 	"bytes"
+	"encoding/binary"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -236,4 +241,114 @@ func (f *flex) dictionary(at, width, depth int) (map[string]any, error) {
 		is[name.(string)] = values[i]
 	}
 	return is, nil
+}
+
+// EncodeFlex encodes a value that encoding/json can marshal, as the reference encodes
+// JSON: whole numbers are int64 or uint64, others float64.
+func EncodeFlex(v any) ([]byte, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	w := flexWriter{}
+	root := w.value(v)
+	w.put(root)
+	data := append(w.data, root.kind<<2|flexWide, 1<<flexWide)
+	// What cannot be read must not be published.
+	if _, err = ParseFlex(data); err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+// flexWide is the code of a width of 8 bytes. All numbers and offsets that are written
+// have it.
+const flexWide = 3
+
+// flexWriter writes values, each behind those that it leads to.
+type flexWriter struct{ data []byte }
+
+// flexField is a value as its parent has it.
+type flexField struct {
+	kind byte
+	bits uint64 // the number, or where the bytes are
+	away bool   // the bytes are elsewhere
+}
+
+// put writes a field.
+func (w *flexWriter) put(f flexField) {
+	w.align()
+	if f.away {
+		f.bits = uint64(len(w.data)) - f.bits
+	}
+	w.data = binary.LittleEndian.AppendUint64(w.data, f.bits)
+}
+
+func (w *flexWriter) number(n int) { w.put(flexField{bits: uint64(n)}) }
+
+// align fills up to the next multiple of 8 bytes.
+func (w *flexWriter) align() { w.data = append(w.data, make([]byte, -len(w.data)&7)...) }
+
+// value writes what a value leads to.
+func (w *flexWriter) value(v any) flexField {
+	switch v := v.(type) {
+	case bool:
+		f := flexField{kind: flexBool}
+		if v {
+			f.bits = 1
+		}
+		return f
+	case json.Number:
+		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
+			return flexField{kind: flexInt, bits: uint64(n)}
+		}
+		if n, err := strconv.ParseUint(v.String(), 10, 64); err == nil {
+			return flexField{kind: flexUint, bits: n}
+		}
+		n, _ := v.Float64() // encoding/json has written it
+		return flexField{kind: flexFloat, bits: math.Float64bits(n)}
+	case string:
+		w.number(len(v))
+		f := flexField{flexString, uint64(len(w.data)), true}
+		w.data = append(append(w.data, v...), 0)
+		return f
+	case []any:
+		fields := make([]flexField, len(v))
+		for i, x := range v {
+			fields[i] = w.value(x)
+		}
+		return w.list(flexVector, fields)
+	case map[string]any:
+		var names, fields []flexField
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			names = append(names, flexField{flexKey, uint64(len(w.data)), true})
+			w.data = append(append(w.data, name...), 0)
+			fields = append(fields, w.value(v[name]))
+		}
+		keys := w.list(flexVectorKey, names)
+		w.put(keys)
+		w.number(1 << flexWide)
+		return w.list(flexMap, fields)
+	}
+	return flexField{kind: flexNull}
+}
+
+// list writes the elements of a list, with their types unless all are keys.
+func (w *flexWriter) list(kind byte, fields []flexField) flexField {
+	w.number(len(fields))
+	at := uint64(len(w.data))
+	for _, f := range fields {
+		w.put(f)
+	}
+	for _, f := range fields {
+		if kind != flexVectorKey {
+			w.data = append(w.data, f.kind<<2|flexWide)
+		}
+	}
+	return flexField{kind, at, true}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 )
@@ -184,6 +185,55 @@ func FuzzParse(f *testing.F) {
 			t.Error(err)
 		}
 	})
+}
+
+// lengthened replaces a list of the root table by one of n elements that lead nowhere.
+func lengthened(t *testing.T, body []byte, slot, n int) []byte {
+	t.Helper()
+	_, top, err := root(body)
+	if err != nil || !top.contains(slot) {
+		t.Fatal(slot, err)
+	}
+	at := top.field(slot, 4)
+	out := append(slices.Clone(body), make([]byte, 3-(len(body)+3)%4)...)
+	binary.LittleEndian.PutUint32(out[at:], uint32(len(out)-at))
+	return append(binary.LittleEndian.AppendUint32(out, uint32(n)), make([]byte, 4*n)...)
+}
+
+// TestLongLists parses objects with lists of nothing. Such an object is short when it is
+// compressed, and must not take much more memory than it has bytes.
+func TestLongLists(t *testing.T) {
+	repo := &Repository{Branches: []Reference{{Name: "main"}}, Snapshots: []SnapshotInfo{{ID: InitialSnapshot, Parent: -1}}, Updates: []Update{{Kind: RepositoryInitialized}}, Metadata: []Item{{Name: "a"}}}
+	snapshot := &Snapshot{ID: InitialSnapshot, Nodes: []Node{{Path: "/", Document: []byte("{}")}}}
+	log := &TransactionLog{ID: InitialSnapshot, Chunks: []ChunkChanges{{Indices: [][]uint32{{1}}}}, Moves: []Move{{From: "/a", To: "/b"}}}
+	for _, c := range []struct {
+		kind  Kind
+		body  []byte
+		slots []int
+	}{
+		{KindRepository, repo.Encode(), []int{1, 2, 3, 4, 6, 7}},
+		{KindSnapshot, snapshot.Encode(), []int{2, 7}},
+		{KindTransactionLog, log.Encode(), []int{7, 8}},
+	} {
+		for _, slot := range c.slots {
+			body := lengthened(t, c.body, slot, 1<<18)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			err := error(nil)
+			switch c.kind {
+			case KindRepository:
+				_, err = ParseRepository(body)
+			case KindSnapshot:
+				_, err = ParseSnapshot(body)
+			default:
+				_, err = ParseTransactionLog(body)
+			}
+			runtime.ReadMemStats(&after)
+			if n := int(after.TotalAlloc - before.TotalAlloc); err == nil || n > 6*len(body) {
+				t.Errorf("%v, slot %d: %v, %d bytes for %d", c.kind, slot, err, n, len(body))
+			}
+		}
+	}
 }
 
 // grown returns a body in which the table at a place has a field more than a kind of

@@ -126,6 +126,13 @@ type Feature struct {
 	IsSet  bool // not at its default
 }
 
+// leastInfo is the least number of bytes that a snapshot has in the object repo.
+const leastInfo = 32
+
+// mostUpdates is how many updates an object repo has at most: the reference has a number
+// of 16 bits.
+const mostUpdates = 1 << 16
+
 // ParseRepository parses the body of the object repo.
 func ParseRepository(body []byte) (*Repository, error) {
 	b, t, err := root(body)
@@ -144,21 +151,27 @@ func ParseRepository(body []byte) (*Repository, error) {
 	}
 	r.Tags, r.Branches = parseReferences(t.vector(1, 4)), parseReferences(t.vector(2, 4))
 	deleted := t.vector(3, 4)
-	for i := range deleted.len {
+	for i := 0; i < deleted.len && b.err == nil; i++ {
 		r.DeletedTags = append(r.DeletedTags, deleted.text(i))
 	}
 	infos := t.vector(4, 4)
-	r.Snapshots = make([]SnapshotInfo, 0, infos.len)
-	for i := range infos.len {
-		r.Snapshots = append(r.Snapshots, parseInfo(infos.table(i).known(6)))
+	r.Snapshots = make([]SnapshotInfo, 0, min(infos.len, len(body)/leastInfo))
+	for i, info := range infos.tables() {
+		r.Snapshots = append(r.Snapshots, parseInfo(info.known(6)))
+		if i > 0 && compareIDs(r.Snapshots[i-1].ID, r.Snapshots[i].ID) >= 0 {
+			b.fail("its snapshots are not sorted")
+		}
 	}
 	status, _ := t.below(5)
 	status.known(3)
 	r.Status = parseStatus(status)
 	r.Metadata = parseItems(t.vector(6, 4))
 	updates := t.vector(7, 4)
-	for i := range updates.len {
-		r.Updates = append(r.Updates, parseUpdate(updates.table(i).known(4)))
+	if updates.len > mostUpdates {
+		b.fail("it has too many updates (number: %d)", updates.len)
+	}
+	for _, u := range updates.tables() {
+		r.Updates = append(r.Updates, parseUpdate(u.known(4)))
 	}
 	r.Enabled, r.Disabled, r.Extra = parseNumbers(t.vector(10, 2)), parseNumbers(t.vector(11, 2)), t.bytes(12)
 	if b.err == nil {
@@ -176,8 +189,8 @@ func parseNumbers(v vector) (list []uint16) {
 }
 
 func parseReferences(v vector) (list []Reference) {
-	for i := range v.len {
-		t := v.table(i).known(2)
+	for _, t := range v.tables() {
+		t.known(2)
 		t.need(t.contains(0), "name of a reference")
 		list = append(list, Reference{t.text(0), int(t.number(1, 4, 0))})
 	}
@@ -201,8 +214,8 @@ func parseIDs(v vector) (list []ObjectID) {
 }
 
 func parseItems(v vector) (list []Item) {
-	for i := range v.len {
-		t := v.table(i).known(2)
+	for _, t := range v.tables() {
+		t.known(2)
 		list = append(list, Item{t.text(0), t.bytes(1)})
 	}
 	return list
@@ -269,12 +282,9 @@ func (r *Repository) check(b *buffer) {
 	if !slices.IsSorted(r.DeletedTags) {
 		b.fail("the names of deleted tags are not sorted")
 	}
-	for i, s := range r.Snapshots {
+	for _, s := range r.Snapshots {
 		if s.Parent < -1 || s.Parent >= len(r.Snapshots) {
 			b.fail("the snapshot %v has no parent", s.ID)
-		}
-		if i > 0 && compareIDs(r.Snapshots[i-1].ID, s.ID) >= 0 {
-			b.fail("its snapshots are not sorted")
 		}
 	}
 	r.checkHistory(b)

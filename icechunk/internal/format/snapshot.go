@@ -75,6 +75,9 @@ type ManifestFile struct {
 	Extra      []byte
 }
 
+// leastNode is the least number of bytes that a node has in a snapshot.
+const leastNode = 32
+
 // ParseSnapshot parses the body of a snapshot.
 func ParseSnapshot(body []byte) (*Snapshot, error) {
 	b, t, err := root(body)
@@ -86,11 +89,11 @@ func ParseSnapshot(body []byte) (*Snapshot, error) {
 	copy(s.Parent[:], t.structure(1, len(s.Parent)))
 	t.need(t.contains(2), "nodes")
 	nodes := t.vector(2, 4)
-	s.Nodes = make([]Node, 0, nodes.len)
-	for i := range nodes.len {
-		s.Nodes = append(s.Nodes, parseNode(nodes.table(i).known(6)))
-		if b.err != nil {
-			return nil, b.err
+	s.Nodes = make([]Node, 0, min(nodes.len, len(body)/leastNode))
+	for i, node := range nodes.tables() {
+		s.Nodes = append(s.Nodes, parseNode(node.known(6)))
+		if i > 0 && s.Nodes[i-1].Path >= s.Nodes[i].Path {
+			b.fail("its nodes are not sorted")
 		}
 	}
 	s.Files = parseFiles(t)
@@ -112,8 +115,8 @@ func parseFiles(t table) (list []ManifestFile) {
 		}
 		return list
 	}
-	for v, i := t.vector(7, 4), 0; i < v.len; i++ {
-		f := v.table(i).known(4)
+	for _, f := range t.vector(7, 4).tables() {
+		f.known(4)
 		list = append(list, ManifestFile{f.objectID(0, "ID of a manifest"), f.number(1, 8, 0), uint32(f.number(2, 4, 0)), f.bytes(3)})
 	}
 	return list
@@ -149,8 +152,8 @@ func parseNode(t table) Node {
 		n.IsArray = true
 		n.Shape = parseShape(is)
 		n.Manifests = parseManifestRefs(is.vector(2, 4), len(n.Shape))
-		for v, i := is.vector(1, 4), 0; i < v.len; i++ {
-			n.Names = append(n.Names, parseName(v.table(i).known(1)))
+		for _, name := range is.vector(1, 4).tables() {
+			n.Names = append(n.Names, parseName(name.known(1)))
 		}
 	default:
 		t.need(false, "type of the node "+n.Path)
@@ -168,8 +171,8 @@ func parseName(t table) *string {
 
 func parseShape(t table) (list []Dimension) {
 	if t.contains(3) {
-		for v, i := t.vector(3, 4), 0; i < v.len; i++ {
-			d := v.table(i).known(2)
+		for _, d := range t.vector(3, 4).tables() {
+			d.known(2)
 			list = append(list, Dimension{d.number(0, 8, 0), d.number(1, 4, 0)})
 		}
 		return list
@@ -186,15 +189,15 @@ func parseShape(t table) (list []Dimension) {
 }
 
 func parseManifestRefs(v vector, rank int) (list []ManifestRef) {
-	for i := range v.len {
-		t := v.table(i).known(2)
+	for _, t := range v.tables() {
+		t.known(2)
 		m := ManifestRef{ID: t.objectID(0, "ID of a manifest")}
 		extents := t.vector(1, 8)
 		for k := range extents.len {
 			raw := extents.element(k)
 			m.Extents = append(m.Extents, Extent{uint32(number(raw[:4])), uint32(number(raw[4:]))})
 		}
-		if len(m.Extents) != rank && t.b != nil {
+		if len(m.Extents) != rank {
 			t.b.fail("the rank of the extents of a manifest is %d, and that of the array %d", len(m.Extents), rank)
 		}
 		list = append(list, m)
@@ -204,12 +207,9 @@ func parseManifestRefs(v vector, rank int) (list []ManifestRef) {
 
 // check looks whether lists are sorted.
 func (s *Snapshot) check(b *buffer) {
-	for i, n := range s.Nodes {
+	for _, n := range s.Nodes {
 		if n.Path != "/" && (!strings.HasPrefix(n.Path, "/") || strings.HasSuffix(n.Path, "/")) {
 			b.fail("the node %q has no path", n.Path)
-		}
-		if i > 0 && s.Nodes[i-1].Path >= n.Path {
-			b.fail("its nodes are not sorted")
 		}
 	}
 	for i, f := range s.Files {

@@ -195,6 +195,18 @@ func newProxy(t *testing.T, to string, rate int, seed uint64) *proxy {
 	return p
 }
 
+// Harmful starts a proxy in front of a server, which does harm to one in rate requests
+// from harm(true) until harm(false), which waits for the requests in flight.
+func Harmful(t *testing.T, server string, rate int) (url string, harm func(begin bool)) {
+	p := newProxy(t, server, rate, rand.Uint64())
+	return p.url, func(begin bool) {
+		if p.harm(begin); !begin {
+			p.settle()
+			t.Log(p.text())
+		}
+	}
+}
+
 // unlucky draws whether the next request comes to harm.
 func (p *proxy) unlucky(rate int) bool {
 	p.mu.Lock()

@@ -13,9 +13,11 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/console"
+	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/icechunk"
 )
@@ -87,23 +89,36 @@ func Attempt(cmd *cobra.Command, work func() error) error {
 			err = h.flush(cmd)
 		}
 		h.tell(cmd, commits)
-		var conflict *icechunk.ConflictError
+		because := reasonOf(err)
 		switch {
-		case !errors.As(err, &conflict):
+		case because == "":
 			return err
 		case len(commits) > 0 || h.repeated == mostRepeats:
 			return err
 		case fixed != "":
 			return fmt.Errorf("%w; nothing was changed, and the command is not repeated by itself: %s", err, fixed)
 		}
-		if err := h.restart(cmd, ctx, conflict); err != nil {
+		if err := h.restart(cmd, ctx, because); err != nil {
 			return err
 		}
 	}
 }
 
+// reasonOf returns why a command that could not commit may begin again, or "".
+func reasonOf(err error) string {
+	var conflict *icechunk.ConflictError
+	switch {
+	case errors.As(err, &conflict):
+		tip := conflict.Tip
+		return fmt.Sprintf("after the commit %v of %s to the branch %s: %q", tip.ID, tip.Time.Format(time.RFC3339), conflict.Branch, tip.Message)
+	case errors.Is(err, icechunk.ErrCollected):
+		return "because garbage was collected meanwhile"
+	}
+	return ""
+}
+
 // restart prepares another run of a command, which begins at the new tip.
-func (h *held) restart(cmd *cobra.Command, ctx context.Context, because *icechunk.ConflictError) error {
+func (h *held) restart(cmd *cobra.Command, ctx context.Context, because string) error {
 	h.staged.Reset()
 	h.document.Reset()
 	h.notes.Reset()
@@ -113,8 +128,7 @@ func (h *held) restart(cmd *cobra.Command, ctx context.Context, because *icechun
 	}
 	cmd.SetContext(ctx)
 	withRemarks(cmd)
-	Remark(cmd, Subject(cmd), fmt.Sprintf("the command begins again after the commit %v of %s to the branch %s: %q",
-		because.Tip.ID, because.Tip.Time.Format(time.RFC3339), because.Branch, because.Tip.Message))
+	Remark(cmd, Subject(cmd), "the command begins again "+because)
 	// Writers that meet again and again should not do so in step.
 	t := time.NewTimer(time.Duration(rand.Int64N(int64(10*time.Millisecond) << min(h.repeated, 8))))
 	defer t.Stop()
@@ -129,7 +143,7 @@ func (h *held) restart(cmd *cobra.Command, ctx context.Context, because *icechun
 // repeatable are the commands whose second run has the effect of one that began later.
 var repeatable = map[string]bool{
 	"append": true, "write": true, "compact": true, "rechunk": true, "regularize": true, "drop": true,
-	"unlock": true, "attrs": true, "consolidate": true,
+	"unlock": true, "attrs": true,
 }
 
 // fixedReasons say why some other commands are not repeated.
@@ -180,6 +194,23 @@ func messageOf(cmd *cobra.Command) string {
 		return f.Value.String()
 	}
 	return "varve " + cmd.Name()
+}
+
+// metadataOf returns the metadata for commits of a command.
+func metadataOf(cmd *cobra.Command) (map[string]any, error) {
+	said, err := cmd.Flags().GetStringArray(metadataFlag)
+	if err != nil || len(said) == 0 {
+		return nil, nil // a command without the flag
+	}
+	m := map[string]any{}
+	for _, text := range said {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" || !utf8.ValidString(text) {
+			return nil, failure.BadUsage("--metadata %q is no NAME=VALUE", text)
+		}
+		m[name] = value
+	}
+	return m, nil
 }
 
 // tell prints which commits were made.

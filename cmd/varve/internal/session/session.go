@@ -48,6 +48,7 @@ func Flags(root *cobra.Command) {
 	f.Var(new(sizeValue), cacheSizeFlag, "keep at most `SIZE` in the folder of --cache (default: 8 GiB)")
 	flagtext.Duration(f, new(time.Duration), cacheAgeFlag, 0, "use cached chunks for `DURATION` without asking the store for their versions; metadata is always current (default: 0)")
 	f.StringP(messageFlag, "m", "", "the message of the commit to a repository of Icechunk is `TEXT` (default: the name of the command)")
+	f.StringArray(metadataFlag, nil, "say `NAME=VALUE` of that commit, such as author=ada, which the log shows; may be repeated")
 	flagtext.Propose(root, ExperimentalFlag, ExperimentNames()...)
 	flagtext.Propose(root, absentFlag, absentFill, absentError)
 	flagtext.Propose(root, missingFlag, "403")
@@ -62,7 +63,9 @@ func Begin(cmd *cobra.Command, args []string) (shown []string, end func(), err e
 	Watch(cmd)
 	withRemarks(cmd)
 	h := hold(cmd, args)
-	err = openCache(cmd)
+	if h.staged.Metadata, err = metadataOf(cmd); err == nil {
+		err = openCache(cmd)
+	}
 	return args, func() {
 		closeCache(cmd.Context())
 		_ = h.staged.Close() // what is worth anything is committed
@@ -88,8 +91,11 @@ func Try(cmd *cobra.Command, do func() error) error {
 	return err
 }
 
-// messageFlag is the flag that has the message of commits.
-const messageFlag = "message"
+// The flags that have the message and the metadata of commits.
+const (
+	messageFlag  = "message"
+	metadataFlag = "metadata"
+)
 
 // ExperimentalFlag is the flag that permits extensions which are proposed for Zarr but
 // not accepted.
