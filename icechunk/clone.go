@@ -164,7 +164,7 @@ func (c *clone) publish(ctx context.Context, data []byte) error {
 		return nil
 	}
 	if errors.Is(err, store.ErrConflict) {
-		err = fmt.Errorf("%w: a repository", ErrExists)
+		err = errTaken
 	}
 	return err
 }

@@ -617,7 +617,7 @@ func Create(ctx context.Context, s store.Store, root store.Path, opt *Options) (
 	}
 	if _, err := store.Write(ctx, s, store.PutIf(root.MustKey(repositoryKey), data, store.IfAbsent()), store.Sync); err != nil {
 		if errors.Is(err, store.ErrConflict) {
-			err = fmt.Errorf("%w: a repository", ErrExists)
+			err = errTaken
 		}
 		return nil, err
 	}
@@ -629,7 +629,7 @@ func Create(ctx context.Context, s store.Store, root store.Path, opt *Options) (
 func (r *Repository) checkEmpty(ctx context.Context, except ...string) error {
 	switch _, err := r.state(ctx); {
 	case err == nil:
-		return fmt.Errorf("%w: a repository", ErrExists)
+		return errTaken
 	case !errors.Is(err, errNone):
 		return err
 	}
@@ -642,7 +642,7 @@ func (r *Repository) checkEmpty(ctx context.Context, except ...string) error {
 		case slices.Contains(except, e.Name):
 			continue
 		}
-		return fmt.Errorf("%w: the place has %q, and a repository begins empty: choose another one", ErrExists, e.Name)
+		return &kindError{fmt.Sprintf("the place has %q, and a repository begins empty: choose another one", e.Name), ErrExists}
 	}
 	return nil
 }

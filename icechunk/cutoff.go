@@ -171,26 +171,37 @@ func (c *commit) checkCollected(ctx context.Context, repo *format.Repository) er
 // in former objects.
 func (r *Repository) updates(ctx context.Context, repo *format.Repository) iter.Seq2[format.Update, error] {
 	return func(yield func(format.Update, error) bool) {
-		seen := map[string]bool{}
-		for {
-			for _, u := range repo.Updates {
-				if !yield(u, nil) {
-					return
-				}
-			}
-			name := repo.Before
-			if name == "" {
-				return
-			}
-			var err error
-			if repo, err = r.former(ctx, name); err == nil && seen[name] {
-				err = r.fail(backupFolder+"/"+name, fmt.Errorf("%w: the log leads in a circle", format.ErrDamaged))
-			}
+		for was, err := range r.chain(ctx, repo) {
 			if err != nil {
 				yield(format.Update{}, err)
 				return
 			}
-			seen[name] = true
+			for _, u := range was.Updates {
+				if !yield(u, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// link is an object repo that has a part of the log.
+type link struct {
+	*format.Repository
+	name string // of a former object, below overwritten/
+}
+
+// chain yields the object repo and the former ones that have the log before it.
+func (r *Repository) chain(ctx context.Context, repo *format.Repository) iter.Seq2[link, error] {
+	return func(yield func(link, error) bool) {
+		seen := map[string]bool{}
+		is, err := link{Repository: repo}, error(nil)
+		for yield(is, err) && err == nil && is.Before != "" {
+			name := is.Before
+			if is.Repository, err = r.former(ctx, name); err == nil && seen[name] {
+				err = r.fail(backupFolder+"/"+name, fmt.Errorf("%w: the log leads in a circle", format.ErrDamaged))
+			}
+			is.name, seen[name] = name, true
 		}
 	}
 }

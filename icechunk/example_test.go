@@ -6,12 +6,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/icechunk"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
@@ -120,4 +126,35 @@ func ExampleSession_Rebase() {
 	// Output:
 	// ChunkDoubleUpdate a [[0] [1]] first
 	// <nil> <nil>
+}
+
+// TestDocument builds the program of the document about repositories, runs it in an empty
+// folder, and expects the output in its last comment.
+func TestDocument(t *testing.T) {
+	racing.Skip(t)
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	text, err := os.ReadFile("../docs/icechunk.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```go\npackage main\n")
+	program, _, _ := strings.Cut(rest, "```")
+	_, promise, _ := strings.Cut(program, "t2m.Data, err) // ")
+	promise, _, _ = strings.Cut(promise, "\n")
+	dir := t.TempDir()
+	source, binary := filepath.Join(dir, "main.go"), filepath.Join(dir, "program.exe")
+	if err := os.WriteFile(source, []byte("package main\n"+program), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("go", "build", "-o", binary, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	run := exec.Command(binary)
+	run.Dir = dir
+	out, err := run.CombinedOutput()
+	if got := strings.TrimSpace(string(out)); err != nil || promise == "" || got != promise {
+		t.Errorf("the program printed %q (%v), want %q", got, err, promise)
+	}
 }

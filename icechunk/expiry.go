@@ -23,7 +23,8 @@ type ExpiryOptions struct {
 
 // ExpiryReport says what [Repository.Expire] has done.
 type ExpiryReport struct {
-	Snapshots []ID // taken out of the history
+	Snapshots []ID     // taken out of the history
+	Commits   []Commit // what the repository knew of them
 	// Edited is how many snapshots have the first one as their parent now.
 	Edited         int
 	Branches, Tags []string // deleted
@@ -104,6 +105,7 @@ func (e *expiry) expire(repo *format.Repository) (format.Update, error) {
 	for i, is := range kept {
 		if !is {
 			e.report.Snapshots = append(e.report.Snapshots, repo.Snapshots[i].ID)
+			e.report.Commits = append(e.report.Commits, (&state{Repository: repo}).commit(i))
 		}
 	}
 	if len(e.report.Snapshots)+len(e.report.Branches)+len(e.report.Tags) == 0 {

@@ -7,13 +7,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr"
 	"varve.dev/zarr/icechunk/internal/format"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/filestore"
 )
 
 // DefaultAge is how old an object is, at the least, that a garbage collection deletes.
@@ -29,6 +32,10 @@ type GarbageOptions struct {
 	// For bounds the time that deletions may take. 0 is no bound. What is left is deleted
 	// by the next collection.
 	For time.Duration
+	// Backups is how many former objects repo stay, the latest ones. 0 keeps all. Those
+	// stay, too, that are not old or that the log of the repository needs. Commits that
+	// another writer has overwritten are found in former objects only.
+	Backups int
 	// DryRun deletes nothing and changes nothing. It takes the clock of this machine.
 	DryRun bool
 	// Progress, if it is not nil, is told how many objects were visited: "snapshots",
@@ -49,6 +56,7 @@ type GarbageReport struct {
 	// branch and no tag leads.
 	Released                                   int
 	Snapshots, Transactions, Manifests, Chunks Deleted
+	Backups                                    Deleted // former objects repo
 	// Young counts objects that nothing names, and that stay because of their age.
 	Young int64
 	// Timeless counts objects that nothing names, and that stay because the store does
@@ -84,7 +92,7 @@ const (
 	manifestFolder    = "manifests"
 	chunkFolder       = "chunks"
 
-	backupFolder = "overwritten" // of former objects repo, which stay
+	backupFolder = "overwritten" // of former objects repo
 )
 
 var folders = []string{snapshotFolder, transactionFolder, manifestFolder, chunkFolder}
@@ -161,7 +169,70 @@ func (g *garbage) collect(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := g.sweepBackups(ctx); err != nil {
+		return err
+	}
+	return g.sweepTemporary(ctx)
+}
+
+// sweepBackups deletes old former objects repo beyond those that the options keep.
+func (g *garbage) sweepBackups(ctx context.Context) error {
+	if g.opt.Backups <= 0 {
+		return nil
+	}
+	if err := store.DirectoriesOf(g.store).CheckTree(g.folder(backupFolder)); err != nil {
+		return err
+	}
+	repo, err := g.look(ctx)
+	if err != nil {
+		return err
+	}
+	needed := map[string]bool{} // by the log
+	for was, err := range g.chain(ctx, repo) {
+		if errors.Is(err, fs.ErrNotExist) {
+			break // the log ends there
+		}
+		if err != nil {
+			return err
+		}
+		needed[was.name] = true
+	}
+	var former []store.Entry
+	for e, err := range store.List(ctx, g.store, g.folder(backupFolder), store.Flat|store.WithVersions) {
+		if err != nil {
+			return err
+		}
+		if isBackup(e) {
+			former = append(former, e)
+		}
+	}
+	slices.SortFunc(former, func(a, b store.Entry) int { return strings.Compare(a.Name, b.Name) }) // they count down
+	former = slices.DeleteFunc(former[min(g.opt.Backups, len(former)):], func(e store.Entry) bool {
+		return needed[e.Name] || !g.isOld(found{Entry: e})
+	})
+	for list := range slices.Chunk(former, mostDeleted) {
+		if err := g.timely(); err != nil {
+			return err
+		}
+		if err := g.deleteNames(ctx, backupFolder, list, &g.report.Backups); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// sweepTemporary deletes the temporary files of writers that have crashed, if the store
+// is a folder with the repository alone. Files of writers of which it is not known
+// whether they run are deleted if they are old.
+func (g *garbage) sweepTemporary(ctx context.Context) error {
+	if g.opt.DryRun || g.root != (store.Path{}) {
+		return nil
+	}
+	_, err := filestore.RemoveTemporary(ctx, g.store, time.Since(g.report.Cutoff))
+	if errors.Is(err, store.ErrUnsupported) {
+		return nil // other stores have no such files
+	}
+	return err
 }
 
 // folder returns the path of a folder of objects.
@@ -410,16 +481,28 @@ func (g *garbage) delete(ctx context.Context, folder string, list []found) error
 		return nil
 	}
 	of := map[string]*Deleted{snapshotFolder: &g.report.Snapshots, transactionFolder: &g.report.Transactions, manifestFolder: &g.report.Manifests, chunkFolder: &g.report.Chunks}[folder]
+	if !g.opt.DryRun {
+		if err := g.refresh(ctx); err != nil {
+			return err
+		}
+	}
+	var entries []store.Entry
+	for _, e := range list {
+		if !g.isMarked(folder, e.id) {
+			entries = append(entries, e.Entry)
+		}
+	}
+	return g.deleteNames(ctx, folder, entries, of)
+}
+
+// deleteNames deletes objects of a folder, and counts them.
+func (g *garbage) deleteNames(ctx context.Context, folder string, list []store.Entry, of *Deleted) error {
 	if g.opt.DryRun {
 		for _, e := range list {
 			of.add(e.Size)
 		}
 		return nil
 	}
-	if err := g.refresh(ctx); err != nil {
-		return err
-	}
-	list = slices.DeleteFunc(list, func(e found) bool { return g.isMarked(folder, e.id) })
 	b, err := store.NewBatch(ctx, g.store, store.Flush)
 	if err != nil {
 		return err

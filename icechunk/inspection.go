@@ -3,14 +3,13 @@
 package icechunk
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
-	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr"
 	"varve.dev/zarr/icechunk/internal/format"
 	"varve.dev/zarr/store"
@@ -49,6 +48,14 @@ type Finding struct {
 	Path    string   // of the node, "" if it is about none
 	Chunk   []uint32 // nil if it is about none
 	Message string
+	// Manifest is the one that is damaged, or has the reference. It is zero if it is about
+	// none.
+	Manifest ID
+	// Whole is the last snapshot of main without damaged manifests, if the damage affects
+	// that of main.
+	Whole ID
+
+	place string // of objects that are not allowed
 }
 
 // CheckReport says what [Repository.Check] has found.
@@ -78,7 +85,8 @@ type inspection struct {
 	files   map[ID]format.ManifestFile // what snapshots say of manifests
 	layout  map[ID][]placement         // where snapshots have the references of manifests
 	paths   map[format.NodeID]string
-	sources map[string]format.ChunkRef // the last reference to each object beside
+	sources map[string]source // each object beside
+	broken  map[ID]bool       // manifests that cannot be read
 	logs    []ID
 	first   map[ID]bool // snapshots without a parent
 }
@@ -96,7 +104,7 @@ const seen = math.MaxUint64
 // the sizes, and reports what is wrong. It takes about 32 bytes of memory for each chunk
 // object, and changes nothing.
 func (r *Repository) Check(ctx context.Context, opt *CheckOptions) (*CheckReport, error) {
-	c := &inspection{report: &CheckReport{Orphans: map[string]Deleted{}}, files: map[ID]format.ManifestFile{}, layout: map[ID][]placement{}, paths: map[format.NodeID]string{}, sources: map[string]format.ChunkRef{}, first: map[ID]bool{}}
+	c := &inspection{report: &CheckReport{Orphans: map[string]Deleted{}}, files: map[ID]format.ManifestFile{}, layout: map[ID][]placement{}, paths: map[format.NodeID]string{}, sources: map[string]source{}, broken: map[ID]bool{}, first: map[ID]bool{}}
 	if opt != nil {
 		c.opt = *opt
 	}
@@ -125,14 +133,20 @@ func (c *inspection) add(f Finding) {
 
 // bad makes a finding of an object that is damaged. Other errors end the check.
 func (c *inspection) bad(name string, err error) error {
+	f := Finding{Kind: FoundDamaged, Key: name}
 	switch {
 	case errors.Is(err, errMissing):
-		c.add(Finding{Kind: FoundMissing, Key: name, Message: "there is no such object"})
+		f.Kind, f.Message = FoundMissing, "there is no such object"
 	case errors.Is(err, zarr.ErrCorrupt), errors.Is(err, format.ErrVersion), errors.Is(err, store.ErrTooLarge):
-		c.add(Finding{Kind: FoundDamaged, Key: name, Message: err.Error()})
+		f.Message = strings.TrimPrefix(err.Error(), c.root.MustKey(name).String()+": ")
 	default:
 		return err
 	}
+	if id, ok := strings.CutPrefix(name, manifestFolder+"/"); ok {
+		f.Manifest, _ = format.ParseObjectID(id) // a name that was made here
+		c.broken[f.Manifest] = true
+	}
+	c.add(f)
 	return nil
 }
 
@@ -174,8 +188,8 @@ func (c *inspection) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if is.Repository == nil {
-		return nil
+	if err := c.trace(ctx, is, ids); err != nil || is.Repository == nil {
+		return err
 	}
 	c.report.Overwritten, c.report.BackupsLeft, err = c.overwritten(ctx, is.Repository, max(0, c.opt.Backups), c.bad)
 	for _, o := range c.report.Overwritten {
@@ -257,9 +271,9 @@ func (c *inspection) manifest(m *format.Manifest) error {
 				c.chunks.Add(ref.ID, ref.Offset+ref.Length)
 			case format.Virtual:
 				c.report.Virtual++
-				if last, ok := c.sources[ref.Location]; c.opt.Virtual && (!ok || ref.Offset+ref.Length > last.Offset+last.Length) {
+				if last, ok := c.sources[ref.Location]; c.opt.Virtual && (!ok || ref.Offset+ref.Length > last.ref.Offset+last.ref.Length) {
 					ref.Index = slices.Clone(ref.Index)
-					c.sources[ref.Location] = ref
+					c.sources[ref.Location] = source{ref, refs.Node, m.ID}
 				}
 			}
 		}
@@ -322,7 +336,7 @@ func (c *inspection) list(ctx context.Context, folder string) error {
 			live = logs[id]
 		case manifestFolder:
 			live = c.manifests[id]
-			if f, ok := c.files[id]; ok && int64(f.Size) != e.Size {
+			if f, ok := c.files[id]; ok && int64(f.Size) != e.Size && !c.broken[id] {
 				c.add(Finding{Kind: FoundSize, Key: manifestName(id), Message: fmt.Sprintf("its size is %d bytes, and snapshots say %d, which other programs read", e.Size, f.Size)})
 			}
 		case chunkFolder:
@@ -382,23 +396,4 @@ func (c *inspection) missingChunks(ctx context.Context, ids []ID) error {
 		return nil
 	}
 	return again.visit(ctx, ids)
-}
-
-// virtual asks for the objects beside the repository.
-func (c *inspection) virtual(ctx context.Context) error {
-	g, within := errgroup.WithContext(ctx)
-	g.SetLimit(snapshotsAtOnce)
-	for _, ref := range c.sources {
-		g.Go(func() error {
-			// The last byte of the last chunk tells that the object has all of them.
-			_, err := c.virtualChunk(within, ref, int64(ref.Length)-1, 1, nil)
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			if within.Err() == nil && err != nil {
-				c.add(Finding{Kind: FoundSource, Chunk: ref.Index, Message: err.Error()})
-			}
-			return within.Err()
-		})
-	}
-	return cmp.Or(g.Wait(), ctx.Err())
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"varve.dev/zarr"
 	"varve.dev/zarr/store"
 )
 
@@ -89,13 +90,25 @@ func advised(ctx context.Context, location, repository string, err error) error 
 	if !errors.Is(err, fs.ErrNotExist) || strings.Contains(written, "@") {
 		return err
 	}
-	text, query, hasQuery := strings.Cut(repository, "?")
-	start := strings.Index(text, "://") + len("://")
+	if text, name := repositoryAbove(ctx, repository); text != "" {
+		return fmt.Errorf("%w: %s is a repository: write @main before the path of a node, as in %s@main%s", err, name, name, written[len(prefix)+len(text):])
+	}
+	return err
+}
+
+// repositoryAbove looks for a repository above a location. It returns its location
+// without options and the last part of that, or "".
+func repositoryAbove(ctx context.Context, location string) (text, name string) {
+	text, query, hasQuery := strings.Cut(location, "?")
+	start := 0 // of a path
+	if i := strings.Index(text, "://"); i >= 0 {
+		start = i + len("://")
+	}
 	text = strings.TrimRight(text, "/")
 	for range mostAbove {
 		i := strings.LastIndexByte(text, '/')
 		if i <= start { // what is left is the host, or the root of this machine
-			return err
+			return "", ""
 		}
 		text = text[:i]
 		above := text
@@ -104,11 +117,22 @@ func advised(ctx context.Context, location, repository string, err error) error 
 		}
 		if r, failed := openRepository(ctx, above, store.ReadOnly); failed == nil {
 			_ = r.Close() // it was only read
-			name := text[strings.LastIndexByte(text, '/')+1:]
-			return fmt.Errorf("%w: %s is a repository: write @main before the path of a node, as in %s@main%s", err, name, name, written[len(prefix)+len(text):])
+			return text, text[strings.LastIndexByte(text, '/')+1:]
 		}
 	}
-	return err
+	return "", ""
+}
+
+// CheckPlace returns an error if a new repository at a location would be in another one.
+// The location is a URL or an absolute path with slashes.
+func CheckPlace(ctx context.Context, location string) error {
+	text, name := repositoryAbove(ctx, location)
+	if text == "" {
+		return nil
+	}
+	below, _, _ := strings.Cut(location[len(text):], "?")
+	return fmt.Errorf("%w: a new repository would be in another one: %s is a repository; write @main before the path of a node, as in %s@main%s",
+		zarr.ErrInvalidArgument, name, name, strings.TrimRight(below, "/"))
 }
 
 // ParseLocation divides a location into that of a repository, what follows @, and the

@@ -34,13 +34,50 @@ func (r *Repository) backups(ctx context.Context) (names []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if !e.Dir && strings.HasPrefix(e.Name, repositoryKey+".") {
+		if isBackup(e) {
 			names = append(names, e.Name)
 		}
 	}
 	slices.Sort(names) // they count down
 	return names, nil
 }
+
+// isBackup reports whether an entry of the folder is a former object repo.
+func isBackup(e store.Entry) bool { return !e.Dir && strings.HasPrefix(e.Name, repositoryKey+".") }
+
+// withFormer adds to the error for an object repo that is missing or damaged which former
+// one may take its place, if there is any.
+func (r *Repository) withFormer(ctx context.Context, err error) error {
+	if !errors.Is(err, zarr.ErrCorrupt) && !errors.Is(err, errNone) {
+		return err
+	}
+	names, failed := r.backups(ctx)
+	if failed != nil {
+		return err // not every store lists
+	}
+	for _, name := range names[:min(len(names), mostFormer)] {
+		was, failed := r.former(ctx, name)
+		if failed != nil {
+			continue
+		}
+		is := stateOf(was)
+		var tips []string
+		for _, b := range was.Branches {
+			c := is.commit(b.Snapshot)
+			tips = append(tips, fmt.Sprintf("%s at %v of %s", b.Name, c.ID, c.Time.UTC().Format(time.RFC3339)))
+		}
+		const most = 5
+		if len(tips) > most {
+			tips = append(tips[:most], "others")
+		}
+		return fmt.Errorf("%w; the object repo is lost, and the latest former one that can be read is %s/%s, from before the last change, with %s: "+
+			"copy it to %s if you have no better copy", err, backupFolder, name, strings.Join(tips, ", "), r.root.MustKey(repositoryKey))
+	}
+	return err
+}
+
+// mostFormer bounds the former objects that are read in the place of one that is lost.
+const mostFormer = 10
 
 // overwritten returns the commits that the history has lost, the latest first, of the
 // tips in the latest former objects. left is the number of objects that it did not look

@@ -3,6 +3,7 @@
 package icechunk
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -15,7 +16,10 @@ import (
 )
 
 // ErrExists means that a repository, or a branch or tag in it, exists.
-var ErrExists error = &kindError{"there is one", fs.ErrExist}
+var ErrExists error = &kindError{"exists already", fs.ErrExist}
+
+// errTaken means that there is a repository where one is to be made.
+var errTaken = fmt.Errorf("a repository %w: choose another place", ErrExists)
 
 // CreateBranch makes a branch at what follows @ in a location. If there is one of the
 // name, the error wraps [ErrExists].
@@ -45,7 +49,7 @@ func (r *Repository) CreateTag(ctx context.Context, name, at string) error {
 			return u, fmt.Errorf("%w: the repository does not permit new tags", fs.ErrPermission)
 		}
 		if _, was := slices.BinarySearch(repo.DeletedTags, name); was {
-			return u, fmt.Errorf("%w: a tag %q was deleted, and its name is never used again: choose another one", ErrExists, name)
+			return u, &kindError{fmt.Sprintf("a tag %q was deleted, and its name is never used again: choose another one", name), ErrExists}
 		}
 		if repo.Tags, err = extended(repo.Tags, "tag", name, snapshot); err != nil {
 			return u, err
@@ -99,6 +103,21 @@ func (r *Repository) DeleteTag(ctx context.Context, name string) error {
 		}
 		return u, err
 	})
+}
+
+// Unreached returns the number of commits that lead to a snapshot, and from which no branch
+// and no tag is reached. The next garbage collection may delete them.
+func (r *Repository) Unreached(ctx context.Context, snapshot ID) (n int, err error) {
+	is, err := r.state(ctx)
+	if err != nil || is.Repository == nil {
+		return 0, cmp.Or(err, errV1)
+	}
+	reached := is.Reachable()
+	i, ok := is.FindSnapshot(snapshot)
+	for ok && i >= 0 && !reached[i] {
+		i, n = is.Snapshots[i].Parent, n+1
+	}
+	return n, nil
 }
 
 // point changes where a reference leads.
@@ -164,7 +183,11 @@ func leads(list []format.Reference, name string, snapshot int) bool {
 func extended(list []format.Reference, what, name string, snapshot int) ([]format.Reference, error) {
 	i, exists := format.Find(list, name)
 	if exists {
-		return nil, fmt.Errorf("%w: a %s %q", ErrExists, what, name)
+		next := ", and never changes: choose another name"
+		if what == "branch" {
+			next = ": reset it, or choose another name"
+		}
+		return nil, fmt.Errorf("the %s %q %w%s", what, name, ErrExists, next)
 	}
 	return slices.Insert(list, i, format.Reference{Name: name, Snapshot: snapshot}), nil
 }

@@ -99,7 +99,7 @@ type kindError struct {
 func (e *kindError) Error() string { return e.text }
 
 // Is is for [errors.Is].
-func (e *kindError) Is(target error) bool { return target == e.kind }
+func (e *kindError) Is(target error) bool { return errors.Is(e.kind, target) }
 
 // ErrUnavailable means that somebody has set the repository offline.
 var ErrUnavailable = errors.New("the repository is offline")
@@ -120,7 +120,7 @@ func Open(ctx context.Context, s store.Store, root store.Path, opt *Options) (*R
 	}
 	is, err := r.state(ctx)
 	if err != nil {
-		return nil, err
+		return nil, r.withFormer(ctx, err)
 	}
 	if is.Repository != nil {
 		// Without virtual chunks, nobody needs these.

@@ -98,6 +98,7 @@ func (r *Repository) Session(ctx context.Context, branch string) (*Session, erro
 	if err != nil {
 		return nil, err
 	}
+	store.DirectoriesOf(r.store).Sweep(ctx) // what crashed writers have left
 	config := settings(is.Config)
 	return &Session{
 		repository: r, branch: branch, start: id, base: base, inline: number(config, "inline_chunk_threshold_bytes", inlineDefault, 1<<16), rules: splitRules(config), aside: memstore.New(), began: begun(is.Repository, id),
@@ -194,6 +195,13 @@ func (s *Session) node(path string) *staged {
 		is.shape = s.base.shapeOf(n)
 	}
 	return is
+}
+
+// isArray reports whether a node is an array, also one whose document cannot be parsed.
+// The caller holds the lock.
+func (s *Session) isArray(path string, n *staged) bool {
+	i, ok := s.base.content.FindNode(path)
+	return n.shape != nil || ok && s.base.content.Nodes[i].ID == n.id && s.base.content.Nodes[i].IsArray
 }
 
 // rank returns the number of axes of an array, -1 for a group.
@@ -390,6 +398,9 @@ func (s *Session) write(ctx context.Context, c store.Change, d store.Durability,
 		err = fmt.Errorf("%s: %w: only chunks are copied", c.Key, store.ErrUnsupported)
 	case isPut && isChunk:
 		stored, err = s.storeChunk(ctx, c.Value, put)
+	case c.Op == store.OpClone:
+		// This reads the manifest of the source, which clone finds in memory.
+		_, _ = s.Stat(ctx, c.Source) // clone has the error
 	}
 	if err != nil {
 		return store.Written{}, err
@@ -605,7 +616,7 @@ func (s *Session) writeDocument(c store.Change) (store.Written, error) {
 	}
 	n := &staged{id: newNodeID(), document: bytes.Clone(c.Value), time: time.Now(), shape: is}
 	// Chunks of another rank are not those of this array.
-	if old != nil && old.rank() == n.rank() {
+	if old != nil && old.rank() == n.rank() && s.isArray(path, old) == (n.shape != nil) {
 		n.id = old.id
 	}
 	s.nodes[path] = n

@@ -120,7 +120,12 @@ func (r *Repository) virtualChunk(ctx context.Context, ref format.ChunkRef, off,
 	if err != nil {
 		return nil, err
 	}
-	fail := func(err error) error { return &virtual.SourceError{Location: driver.Redact(location), Err: err} }
+	fail := func(err error) error {
+		if errors.Is(err, zarr.ErrSourceChanged) {
+			err = fmt.Errorf("%w; scan it again", err)
+		}
+		return &virtual.SourceError{Location: driver.Redact(location), Err: err}
+	}
 	out, info, err := s.Get(ctx, key, store.Request{Range: store.Span(int64(ref.Offset)+off, n), Limit: n}, dst)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

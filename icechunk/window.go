@@ -43,11 +43,16 @@ func newWindows(rules []splitRule, n *format.Node, refs int) windows {
 			w[i] = max(chunks, 1)
 		}
 	}
-	if rules == nil && refs > 2*fullWindow {
+	isWhole := !slices.ContainsFunc(w, func(chunks uint32) bool { return chunks != math.MaxUint32 })
+	if rules == nil && refs > 2*fullWindow || isWhole && refs > mostInOne {
 		w.divide(n.Shape, refs)
 	}
 	return w
 }
+
+// mostInOne is how many references a manifest has at the most if rules permit any number:
+// an object has at most 2 GiB.
+const mostInOne = 1 << 22
 
 // divide divides a grid with some references in windows with about [fullWindow] of them.
 // Arrays grow along the first axes, so these are divided first.

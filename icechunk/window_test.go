@@ -83,6 +83,11 @@ func TestDefaultWindows(t *testing.T) {
 		if got := newWindows(nil, n, c.refs); !slices.Equal(got, c.want) {
 			t.Errorf("%v, %d: %v, want %v", c.chunks, c.refs, got, c.want)
 		}
+		// A rule that divides nothing holds as long as the manifest is no longer than an
+		// object may be.
+		if got := newWindows([]splitRule{}, n, c.refs); c.refs <= mostInOne == slices.ContainsFunc(got, func(k uint32) bool { return k != all }) {
+			t.Errorf("%v, %d: %v by a rule", c.chunks, c.refs, got)
+		}
 	}
 }
 

@@ -130,7 +130,7 @@ equal icechunk+THERE/repo@main/referenced GROUP/a --allow THERE
 icechunk export icechunk+THERE/repo@main/copied THERE/exported.zarr
 icechunk clone THERE/repo THERE/clone
 icechunk clone THERE/repo LOCAL/clone
-icechunk diff LOCAL/clone tag:v1 main
+icechunk diff LOCAL/clone main main
 equal icechunk+THERE/clone@main/copied THERE/exported.zarr
 rm icechunk+THERE/repo@main/a --yes
 icechunk log icechunk+THERE/repo@main

@@ -168,6 +168,9 @@ func help(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	c, rest, err := root.Find(args)
+	if len(rest) == 1 && slices.Contains(c.ValidArgs, rest[0]) {
+		rest = nil // an action that the command explains
+	}
 	if err != nil || c == root || len(rest) > 0 {
 		known := slices.Concat(commandNames(root), topicNames())
 		return failure.BadUsage("there is no command or topic %q%s; varve help lists them", strings.Join(args, " "), spelling.Meant(args[0], known))

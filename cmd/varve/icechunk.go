@@ -18,8 +18,10 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/exchange"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/cmd/varve/internal/upkeep"
 	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/icechunk"
@@ -31,12 +33,14 @@ type icechunkFlags struct {
 	at, reset string
 	remove    bool
 	limit     int
+	isLimited bool // a limit was given
+	shown     string
 }
 
 func newIcechunkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "icechunk ACTION REPOSITORY [NAME]",
-		Short: "Make a repository of Icechunk; show its history and references, and look after it",
+		Short: "Make, show, compare and look after repositories of Icechunk",
 		Long: `Make a repository of Icechunk, and show and change its history, branches and tags. REPOSITORY is a folder or a URL.
 
   init    make an empty repository, with the branch main
@@ -52,7 +56,7 @@ that mean other elements now is refused.`,
 		Example: `  varve icechunk init file:///data/era5
   varve icechunk log icechunk+s3://bucket/era5@main
   varve icechunk tag s3://bucket/era5 v1 --at main`,
-		Args:      usage.Arguments("ACTION", "REPOSITORY", "[NAME]"),
+		Args:      knownAction,
 		ValidArgs: []string{"init", "log", "branch", "tag"},
 	}
 	var f icechunkFlags
@@ -60,7 +64,13 @@ that mean other elements now is refused.`,
 	c.Flags().StringVar(&f.reset, "reset", "", "move the branch to `REF`")
 	c.Flags().BoolVar(&f.remove, "delete", false, "delete the branch or tag")
 	c.Flags().IntVar(&f.limit, "limit-commits", 0, "list at most `N` commits (default: all)")
-	c.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) }
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		err := f.run(cmd, args)
+		if failure.IsUsage(err) {
+			return err
+		}
+		return failure.On(args[0], session.WithoutSecrets(args[1]), err)
+	}
 	for _, action := range append(upkeep.Commands(),
 		session.WithStats(exchange.NewImport()), session.WithStats(exchange.NewExport()), exchange.NewClone(), session.WithStats(exchange.NewDiff()),
 	) {
@@ -68,6 +78,20 @@ that mean other elements now is refused.`,
 		c.AddCommand(action)
 	}
 	return c
+}
+
+// knownAction checks the arguments of varve icechunk.
+func knownAction(cmd *cobra.Command, args []string) error {
+	known := strings.Join(slices.Concat(cmd.ValidArgs, commandNames(cmd)), ", ")
+	switch {
+	case len(args) == 0:
+		return fmt.Errorf("ACTION is missing: the actions are %s", known)
+	case slices.Contains(cmd.ValidArgs, args[0]):
+		return usage.Arguments("ACTION", "REPOSITORY", "[NAME]")(cmd, args)
+	case node.IsLocation(args[0]) || strings.ContainsAny(args[0], "/."):
+		return fmt.Errorf("ACTION is missing before %s: the actions are %s", session.WithoutSecrets(args[0]), known)
+	}
+	return fmt.Errorf("there is no action %q%s: the actions are %s", args[0], spelling.Meant(args[0], strings.Split(known, ", ")), known)
 }
 
 // run does what the first argument says.
@@ -79,10 +103,8 @@ func (f *icechunkFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	case path != "":
 		return failure.BadArgument("%s leads to a node: leave out what follows the branch", args[1])
-	case args[0] != "init" && actions[args[0]] == nil:
-		known := slices.Concat(cmd.ValidArgs, commandNames(cmd))
-		return failure.BadArgument("there is no action %q: the actions are %s", args[0], strings.Join(known, ", "))
 	}
+	f.isLimited, f.shown = cmd.Flags().Changed("limit-commits"), session.WithoutSecrets(location)
 	if err := f.check(args[0], at, args[2:]); err != nil {
 		return err
 	}
@@ -111,8 +133,10 @@ func (f *icechunkFlags) check(action, at string, names []string) error {
 		return failure.BadArgument("log takes a repository: give the branch as icechunk+REPOSITORY@%s", names[0])
 	case action == "init" && at != "":
 		return failure.BadArgument("init makes a repository with the branch main: leave out @%s", at)
-	case action != "log" && f.limit != 0:
+	case action != "log" && f.isLimited:
 		return failure.BadUsage("--limit-commits is for log")
+	case f.isLimited && f.limit < 1:
+		return failure.BadUsage("--limit-commits is the number of commits to list: give 1 or more")
 	case f.at == "" && f.reset == "" && !f.remove:
 		if action != "log" && at != "" && !named {
 			return failure.BadArgument("%s lists those of the whole repository: leave out @%s", action, at)
@@ -137,23 +161,26 @@ func (f *icechunkFlags) check(action, at string, names []string) error {
 func openRepository(ctx context.Context, location string, access store.Access) (*icechunk.Repository, error) {
 	s, root, err := store.OpenPlain(ctx, location, access)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", session.WithoutSecrets(location), node.RepositoryMeant(ctx, location, err))
+		return nil, node.RepositoryMeant(ctx, location, err)
 	}
 	r, err := icechunk.Open(ctx, s, root, nil)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", session.WithoutSecrets(location), err), store.Close(s))
+		return nil, errors.Join(err, store.Close(s))
 	}
 	return r, nil
 }
 
 func initRepository(cmd *cobra.Command, location string) error {
+	if err := exchange.CheckPlace(cmd, location); err != nil {
+		return err
+	}
 	s, root, err := store.OpenPlain(cmd.Context(), location, store.Create)
 	if err != nil {
 		return err
 	}
 	r, err := icechunk.Create(cmd.Context(), s, root, nil)
 	if err != nil {
-		return errors.Join(fmt.Errorf("%s: %w", session.WithoutSecrets(location), err), store.Close(s))
+		return errors.Join(err, store.Close(s))
 	}
 	return errors.Join(session.PrintLines(cmd, map[string]any{"repository": session.WithoutSecrets(location), "branch": "main"},
 		phrase.Printable(session.WithoutSecrets(location))+"  an empty repository, with the branch main"), r.Close())
@@ -212,11 +239,11 @@ func (f *icechunkFlags) branch(cmd *cobra.Command, r *icechunk.Repository, at st
 	}
 	switch name := names[0]; {
 	case f.remove:
-		return f.done(cmd, "branch", name, "deleted", r.DeleteBranch(ctx, name))
+		return f.moved(cmd, r, "branch", name, "deleted", "--at", func() error { return r.DeleteBranch(ctx, name) })
 	case f.reset != "":
-		return f.done(cmd, "branch", name, "moved to "+f.reset, r.ResetBranch(ctx, name, f.reset))
+		return f.moved(cmd, r, "branch", name, "moved to "+f.reset, "--reset", func() error { return r.ResetBranch(ctx, name, f.reset) })
 	default:
-		return f.done(cmd, "branch", name, "created", r.CreateBranch(ctx, name, cmp.Or(f.at, at)))
+		return f.created(cmd, "branch", name, r.CreateBranch(ctx, name, cmp.Or(f.at, at)), r.Branches)
 	}
 }
 
@@ -225,9 +252,71 @@ func (f *icechunkFlags) tag(cmd *cobra.Command, r *icechunk.Repository, at strin
 		return f.list(cmd, "tags", r.Tags)
 	}
 	if f.remove {
-		return f.done(cmd, "tag", names[0], "deleted", r.DeleteTag(cmd.Context(), names[0]))
+		return f.moved(cmd, r, "tag", names[0], "deleted", "--at", func() error { return r.DeleteTag(cmd.Context(), names[0]) })
 	}
-	return f.done(cmd, "tag", names[0], "created", r.CreateTag(cmd.Context(), names[0], cmp.Or(f.at, at)))
+	return f.created(cmd, "tag", names[0], r.CreateTag(cmd.Context(), names[0], cmp.Or(f.at, at)), r.Tags)
+}
+
+// created prints where a new reference leads.
+func (f *icechunkFlags) created(cmd *cobra.Command, kind, name string, err error, read func(context.Context) ([]icechunk.Reference, error)) error {
+	if err != nil {
+		return f.done(cmd, kind, name, "", err)
+	}
+	refs, err := read(cmd.Context())
+	if err != nil {
+		return err
+	}
+	// Another program may have deleted it meanwhile.
+	var snapshot any
+	text := fmt.Sprintf("%s %s: created", kind, phrase.Printable(name))
+	if i := slices.IndexFunc(refs, func(ref icechunk.Reference) bool { return ref.Name == name }); i >= 0 {
+		snapshot = refs[i].Snapshot.String()
+		text += " at " + refs[i].Snapshot.String()
+	}
+	return session.PrintLines(cmd, map[string]any{kind: name, "done": "created", "snapshot": snapshot}, text)
+}
+
+// moved moves or deletes a reference. It prints where that led, and the flag of varve
+// icechunk branch that makes a branch there again.
+func (f *icechunkFlags) moved(cmd *cobra.Command, r *icechunk.Repository, kind, name, what, undo string, change func() error) error {
+	ctx, list := cmd.Context(), r.Branches
+	if kind == "tag" {
+		list = r.Tags
+	}
+	at := func() (*icechunk.ID, error) {
+		refs, err := list(ctx)
+		for _, ref := range refs {
+			if ref.Name == name {
+				return &ref.Snapshot, nil
+			}
+		}
+		return nil, err
+	}
+	from, err := at()
+	if err == nil {
+		err = change()
+	}
+	if err != nil || from == nil {
+		return f.done(cmd, kind, name, what, err)
+	}
+	to, err := at()
+	if err != nil {
+		return err
+	}
+	n, err := r.Unreached(ctx, *from)
+	if err != nil {
+		return err
+	}
+	led := "" // nowhere
+	if to != nil {
+		led = to.String()
+	}
+	text := fmt.Sprintf("%s %s: %s, from %v", kind, phrase.Printable(name), phrase.Printable(what), from)
+	if n > 0 {
+		text += fmt.Sprintf("; it alone led to %s: until varve icechunk gc deletes that, varve icechunk branch %s %s %s %v goes back",
+			phrase.Plural(int64(n), "commit"), phrase.Word(f.shown), phrase.Word(name), undo, from)
+	}
+	return session.PrintLines(cmd, map[string]any{kind: name, "done": what, "from": from.String(), "to": output.Present(led), "commits_unreached": n}, text)
 }
 
 // done prints what was done to a reference.

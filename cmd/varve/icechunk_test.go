@@ -61,7 +61,7 @@ func TestIcechunk(t *testing.T) {
 	must(t, "", "check", at+"main")
 	must(t, "", "icechunk", "tag", dir, "v1", "--delete")
 	for what, args := range map[string][]string{
-		"name is never used again": {"icechunk", "tag", dir, "v1"}, "there is one": {"icechunk", "init", dir},
+		"name is never used again": {"icechunk", "tag", dir, "v1"}, "exists already": {"icechunk", "init", dir},
 		"no such reference": {"info", at + "tag:v1"}, "write to a branch": {"append", at + second + "/a", "x.npy"},
 		"always has the branch main": {"icechunk", "branch", dir, "main", "--delete"}, "a tag never changes": {"icechunk", "tag", dir, "v2", "--reset", "main"},
 		"leads to a node": {"icechunk", "log", at + "main/a"}, "there is no action": {"icechunk", "rebase", dir},
@@ -205,6 +205,7 @@ func TestIcechunkArguments(t *testing.T) {
 		"icechunk branch " + dir + " --delete":                  "need the NAME",
 		"icechunk tag " + dir + " --limit-commits 3":            "is for log",
 		"icechunk log " + dir + " main":                         "log takes a repository",
+		"icechunk log " + dir + " --limit-commits -1":           "give 1 or more",
 		"icechunk log " + dir + " --at main":                    "are for branch and tag",
 		"icechunk init " + dir + "2 main":                       "init takes a repository alone",
 		"icechunk init " + dir + "2 --at main":                  "are for branch and tag",
@@ -216,6 +217,38 @@ func TestIcechunkArguments(t *testing.T) {
 	})
 	if _, err := os.Stat(dir + "2"); err == nil {
 		t.Error("a refused init has made a folder")
+	}
+}
+
+// TestIcechunkUndo moves and deletes references, and goes back by the commands that this
+// tells.
+func TestIcechunkUndo(t *testing.T) {
+	dir, main := repositoryWithArray(t)
+	last := strings.Fields(must(t, "", "icechunk", "log", main))[0]
+	first := strings.Fields(must(t, "", "icechunk", "log", main, "--limit-commits", "2"))[len(strings.Fields(must(t, "", "icechunk", "log", main, "--limit-commits", "1")))]
+	undo := func(want string, args ...string) {
+		t.Helper()
+		out := must(t, "", append([]string{"icechunk"}, args...)...)
+		_, line, found := strings.Cut(out, "deletes that, varve ")
+		if line = strings.TrimSuffix(line, " goes back\n"); !found || line != want || !strings.Contains(out, "from "+last) || !strings.Contains(out, "led to 1 commit") {
+			t.Fatalf("%s, want %s", out, want)
+		}
+		must(t, "", strings.Fields(line)...)
+	}
+	undo("icechunk branch "+dir+" main --reset "+last, "branch", dir, "main", "--reset", first)
+	must(t, "", "icechunk", "branch", dir, "dev")
+	must(t, "", "icechunk", "branch", dir, "main", "--reset", first)
+	undo("icechunk branch "+dir+" dev --at "+last, "branch", dir, "dev", "--delete")
+	must(t, "", "icechunk", "tag", dir, "v1", "--at", "dev")
+	must(t, "", "icechunk", "branch", dir, "dev", "--delete")
+	undo("icechunk branch "+dir+" v1 --at "+last, "tag", dir, "v1", "--delete")
+	is := decode(t, must(t, "", "icechunk", "branch", dir, "v1", "--reset", "main", "--json"))
+	if is["from"] != last || is["to"] != first || is["commits_unreached"] != 1.0 {
+		t.Error(is)
+	}
+	is = decode(t, must(t, "", "icechunk", "branch", dir, "v1", "--delete", "--json"))
+	if is["from"] != first || is["to"] != nil || is["commits_unreached"] != 0.0 {
+		t.Error(is)
 	}
 }
 

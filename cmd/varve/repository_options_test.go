@@ -97,7 +97,7 @@ icechunk import LOCAL/a.zarr icechunk+THERE/r@main/bQUERY
 copy icechunk+THERE/r@main/aQUERY icechunk+THERE/r@main/cQUERY
 icechunk clone icechunk+THERE/r@mainQUERY LOCAL/clone
 icechunk clone THERE/rQUERY THERE/cloneQUERY
-icechunk diff icechunk+THERE/rQUERY tag:v1 main --values
+! icechunk diff icechunk+THERE/rQUERY tag:v1 main --values
 equal icechunk+THERE/r@main/bQUERY icechunk+file://LOCAL/clone@main/c
 ! info icechunk+THERE/none@main/aQUERY
 ! info icechunk+THERE/r@none/aQUERY
@@ -173,8 +173,12 @@ copy icechunk+file://DIR/r@main/x icechunk+file://DIR/r@main/y --sync
 		{"icechunk+file://DIR/r@main/x", "icechunk+file://DIR/other@main/x"}, {"icechunk+file://DIR/r@main/x", "icechunk+file://DIR/r@main/y"},
 	} {
 		args := fieldsIn(dir, "copy "+pair[0]+" "+pair[1]+" --sync")
+		note := ""
+		if strings.Contains(pair[1], "@") {
+			note = "note: nothing has changed in the repository, so no commit was made\n"
+		}
 		for range 2 {
-			if out, errs, status := execute(t, "", args...); status != 0 || !strings.Contains(out, "0 new values, 0 changed values and 0 documents") || errs != "" {
+			if out, errs, status := execute(t, "", args...); status != 0 || !strings.Contains(out, "0 new values, 0 changed values and 0 documents") || errs != note {
 				t.Errorf("%q: status %d, %s%s", pair, status, out, errs)
 			}
 		}
@@ -192,7 +196,7 @@ copy icechunk+file://DIR/r@main/x icechunk+file://DIR/r@main/y --sync
 	if err := os.RemoveAll(dir + "/r/chunks"); err != nil {
 		t.Fatal(err)
 	}
-	must(t, "", fieldsIn(dir, "copy icechunk+file://DIR/r@main/x icechunk+file://DIR/r@main/y --sync")...)
+	do(t, "", fieldsIn(dir, "copy icechunk+file://DIR/r@main/x icechunk+file://DIR/r@main/y --sync")...)
 	if _, _, status := execute(t, "", fieldsIn(dir, "copy icechunk+file://DIR/r@main/x DIR/dst.zarr --sync")...); status == 0 {
 		t.Error("chunks that are gone are equal to others")
 	}

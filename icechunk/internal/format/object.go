@@ -10,7 +10,9 @@ package format
 import (
 	"bytes"
 	"encoding/base32"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 
@@ -126,7 +128,10 @@ func decompress(frame []byte, limit int64) ([]byte, error) {
 	}
 	defer d.Close()
 	body, err := d.DecodeAll(frame, nil)
-	if err == nil && int64(len(body)) > limit {
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		err = fmt.Errorf("it is cut short: %w", err)
+	case err == nil && int64(len(body)) > limit:
 		err = fmt.Errorf("its length is above %d", limit)
 	}
 	if err != nil {

@@ -257,5 +257,15 @@ func Compare(cmd *cobra.Command, locationA, locationB, path string) (*Comparison
 	return &Comparison{facts, r}, nil
 }
 
-// Print writes one line for every difference.
-func (c *Comparison) Print(w *bufio.Writer) error { return writeDiff(w, c.report) }
+// Values writes one line for every region of values that differ, and for what could not
+// be compared. It returns false if there is none.
+func (c *Comparison) Values(w *bufio.Writer) bool {
+	r := &diff.Report{Unread: c.report.Unread}
+	for _, d := range c.report.Differences {
+		if d.Kind == "values" {
+			r.Differences = append(r.Differences, d)
+		}
+	}
+	_ = writeDiff(w, r) // the error of a bufio.Writer stays until it is flushed
+	return len(r.Differences)+len(r.Unread) > 0
+}

@@ -36,7 +36,7 @@ Other arrays stay. If one of them was rechunked since, revert that first.`,
 	}
 	single := growth.SingleWriterFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := node.OutsideRepository(args[0], "has the grid before in an earlier snapshot: varve icechunk branch NAME --reset moves a branch to it"); err != nil {
+		if err := node.OutsideRepository(args[0], "has the grid before in an earlier snapshot: varve icechunk branch REPOSITORY NAME --reset SNAPSHOT moves a branch back to it"); err != nil {
 			return err
 		}
 		opt := session.Writing(cmd)

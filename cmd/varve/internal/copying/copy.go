@@ -32,6 +32,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/convert"
+	"varve.dev/zarr/icechunk"
 	"varve.dev/zarr/internal/archive"
 	"varve.dev/zarr/internal/codecs/numcodecs"
 	"varve.dev/zarr/internal/copying"
@@ -456,6 +457,8 @@ func (c *copied) plan(cmd *cobra.Command) (p copyPlan, err error) {
 func (c *copied) print(w io.Writer) error {
 	done := "copied"
 	switch {
+	case c.inRepository() && !c.DryRun && !c.Moved:
+		done = "copied as references to the same chunks"
 	case c.DryRun && c.Moved:
 		done = "to move, nothing was changed"
 	case c.DryRun:
@@ -466,6 +469,14 @@ func (c *copied) print(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "%s  %s and %s with %s, %s: %s\n", phrase.Printable(c.Destination),
 		phrase.Plural(int64(c.Arrays), "array"), phrase.Plural(int64(c.Groups), "group"), phrase.Plural(c.Values, "stored value"), phrase.Bytes(c.Bytes), done)
 	return errors.Join(err, printRemoved(w, c.removed), noteOther(w, c.Other), noteReserved(w, c.Reserved))
+}
+
+// inRepository reports whether the copy is within one repository of Icechunk, where it
+// stores no chunk.
+func (c *copied) inRepository() bool {
+	a, _, _, err := icechunk.ParseLocation(c.Source)
+	b, _, _, failed := icechunk.ParseLocation(c.Destination)
+	return err == nil && failed == nil && a == b && node.IsRepository(c.Source)
 }
 
 // printRemoved prints the nodes that --overwrite would remove, if there are any.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/node"
@@ -60,7 +61,7 @@ they are.`,
 		})
 	c.Flags().BoolVar(&opt.DryRun, "dry-run", false, "change nothing, and count what would be copied")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if opt.Depth < 0 {
+		if opt.Depth < 1 && cmd.Flags().Changed("depth") {
 			return failure.BadUsage("--depth is the number of commits to keep: give 1 or more")
 		}
 		return clone(cmd, args[0], args[1], opt)
@@ -89,6 +90,9 @@ func clone(cmd *cobra.Command, from, to string, opt icechunk.CloneOptions) (err 
 	case node.IsRepository(to):
 		return failure.BadArgument("NEW is a folder or a URL: leave out icechunk+ and what follows @")
 	}
+	if err := CheckPlace(cmd, to); err != nil {
+		return err
+	}
 	opt.At = at
 	r, err := open(cmd, repository, store.ReadOnly)
 	if err != nil {
@@ -107,6 +111,9 @@ func clone(cmd *cobra.Command, from, to string, opt icechunk.CloneOptions) (err 
 	if err != nil {
 		place.RemoveEmpty(to) // opening it may have made it
 		err = failure.On(cmd.Name(), session.WithoutSecrets(from), err)
+		if errors.Is(err, zarr.ErrCorrupt) {
+			err = failure.Leftover(err, "varve icechunk check %s says what is affected", phrase.Word(session.WithoutSecrets(repository)))
+		}
 		if done.Objects > 0 && !opt.DryRun {
 			err = failure.Leftover(err, "nobody sees the objects that %s has now: the same command continues", to)
 		}

@@ -38,7 +38,8 @@ type diffFacts struct {
 	Chunks        map[string]chunkFacts `json:"chunks"`
 	Values        map[string]any        `json:"values,omitempty"` // by array, as varve diff has them
 
-	regions []*checking.Comparison
+	compared []string // the arrays of regions
+	regions  []*checking.Comparison
 }
 
 // member is a part of a document that differs. A or B is null where it is missing.
@@ -59,12 +60,13 @@ type chunkFacts struct {
 func NewDiff() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff REPOSITORY A B",
-		Short: "Say what has changed from one snapshot to another: nodes, attributes and chunks",
+		Short: "Say what has changed from one snapshot to another: nodes, attributes and chunks; status 1 if anything has",
 		Long: `Say what has changed from one snapshot to another: nodes, attributes and chunks. A and B are branches, tag:NAME,
 snapshots or times. If A led to B, this is read from the transaction logs of the commits between them. Otherwise the
-nodes and the references of both are compared. No chunk is read.
+nodes and the references of both are compared. No chunk is read. The status is 1 if something has changed.
 
-With --values, arrays that are in both are compared element by element, as varve diff does.`,
+With --values, arrays that are in both are compared element by element, as varve diff does: where they overlap, if their
+shapes differ.`,
 		Example: `  varve icechunk diff /data/era5 tag:v1 main
   varve icechunk diff s3://bucket/era5 2026-01-01 main --values --json`,
 		Args: usage.Arguments("REPOSITORY", "A", "B"),
@@ -99,10 +101,27 @@ func compare(cmd *cobra.Command, location, from, to string, values bool) (err er
 			return err
 		}
 	}
+	shown := session.WithoutSecrets(repository)
 	if session.WantsJSON(cmd) {
-		return session.PrintJSON(cmd, f)
+		err = session.PrintJSON(cmd, f)
+	} else {
+		err = session.Print(cmd, f.print)
 	}
-	return session.Print(cmd, f.print)
+	switch {
+	case err != nil:
+		return err
+	case f.isEqual() && !session.WantsJSON(cmd):
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s  %s and %s have the same nodes and chunks\n", phrase.Printable(shown), phrase.Printable(from), phrase.Printable(to))
+		return err
+	case f.isEqual():
+		return nil
+	}
+	return failure.Verdict(fmt.Sprintf("%s and %s of %s differ", from, to, shown))
+}
+
+// isEqual reports whether nothing has changed.
+func (f *diffFacts) isEqual() bool {
+	return len(f.NewGroups)+len(f.NewArrays)+len(f.DeletedGroups)+len(f.DeletedArrays)+len(f.UpdatedGroups)+len(f.UpdatedArrays)+len(f.Moved)+len(f.Chunks) == 0
 }
 
 func factsOf(d *icechunk.Diff) *diffFacts {
@@ -125,12 +144,13 @@ func factsOf(d *icechunk.Diff) *diffFacts {
 	return f
 }
 
-// rangeOf returns the smallest range that has all indices.
+// rangeOf returns the smallest range that has all indices. A log may have some of another
+// rank: the reference lets an array change its rank.
 func rangeOf(indices [][]uint32) [][2]uint32 {
 	all := [][2]uint32{}
-	for i, index := range indices {
+	for _, index := range indices {
 		for axis, n := range index {
-			if i == 0 {
+			if axis == len(all) {
 				all = append(all, [2]uint32{n, n + 1})
 			}
 			all[axis] = [2]uint32{min(all[axis][0], n), max(all[axis][1], n+1)}
@@ -201,6 +221,7 @@ func (f *diffFacts) addValues(cmd *cobra.Command, location string, d *icechunk.D
 			return err
 		}
 		f.Values[path] = c.Facts
+		f.compared = append(f.compared, path)
 		f.regions = append(f.regions, c)
 	}
 	return nil
@@ -243,9 +264,9 @@ func (f *diffFacts) print(w *bufio.Writer) error {
 		}
 		fmt.Fprintf(w, "%-14s  %s  %s in [%s]\n", "chunks", nameOf(path), phrase.Count(int64(c.Count)), strings.Join(ranges, ", "))
 	}
-	for _, c := range f.regions {
-		if err := c.Print(w); err != nil {
-			return err
+	for i, c := range f.regions {
+		if !c.Values(w) {
+			fmt.Fprintf(w, "%-14s  %s  those in both are equal\n", "elements", nameOf(f.compared[i]))
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ package exchange
 import (
 	"errors"
 	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,18 +39,20 @@ Chunks are copied as they are stored, by the service where it can. Nodes of form
 	}
 	reference := c.Flags().Bool("reference", false, "refer to the chunks where they are, and copy none")
 	dry := c.Flags().Bool("dry-run", false, "change nothing, and count what would be stored")
+	overwrite := c.Flags().Bool("overwrite", false, "replace the node at PATH and everything below it, in the same commit")
+	yes := c.Flags().Bool("yes", false, "do not ask before --overwrite removes a group")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		to, err := nodeIn(args[1])
 		if err == nil {
-			err = ensure(cmd, to, *dry)
+			err = ensure(cmd, args[0], to, *dry)
 		}
 		switch {
 		case err != nil:
 			return err
 		case *reference:
-			return virtualizing.Reference(cmd, args[0], to, *dry)
+			return virtualizing.Reference(cmd, args[0], to, *dry, *overwrite, *yes)
 		}
-		return copying.Transfer(cmd, args[0], to, *dry, false, false)
+		return copying.Transfer(cmd, args[0], to, *dry, *overwrite, *yes)
 	}
 	return c
 }
@@ -107,21 +110,37 @@ func nodeIn(repository string) (string, error) {
 	return session.RepositoryLocation(repository), nil
 }
 
-// ensure makes the repository of a node if there is none.
-func ensure(cmd *cobra.Command, location string, dry bool) error {
-	repository, _, _, err := icechunk.ParseLocation(location)
+// ensure makes the repository of a node if there is none. Before that it looks at what
+// would make the import fail, so that no empty repository is left.
+func ensure(cmd *cobra.Command, source, location string, dry bool) error {
+	repository, at, _, err := icechunk.ParseLocation(location)
 	if err != nil {
 		return err
 	}
-	r, err := open(cmd, repository, store.ReadOnly)
-	if err == nil {
+	r, missing := open(cmd, repository, store.ReadOnly)
+	if missing == nil {
 		return r.Close()
 	}
-	if !errors.Is(err, fs.ErrNotExist) || dry {
-		if errors.Is(err, fs.ErrNotExist) {
-			return failure.NotFound("%w: a dry run needs one: varve icechunk init makes it", err)
-		}
+	if !errors.Is(missing, fs.ErrNotExist) {
+		return missing
+	}
+	if err := CheckPlace(cmd, repository); err != nil {
 		return err
+	}
+	switch strings.TrimPrefix(at, "branch:") {
+	case "", "main":
+	default:
+		return failure.NotFound("there is no repository, and a new one has the branch main only: write @main, or nothing")
+	}
+	n, err := node.Open(cmd, source)
+	if errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err == nil { // else the import says more, or takes the file as it is
+		_ = n.Close()
+	}
+	if dry {
+		return failure.NotFound("%w: a dry run needs one: varve icechunk init makes it", missing)
 	}
 	s, root, err := store.OpenPlain(cmd.Context(), repository, store.Create)
 	if err != nil {
@@ -133,12 +152,26 @@ func ensure(cmd *cobra.Command, location string, dry bool) error {
 	return r.Close()
 }
 
+// CheckPlace returns an error if a new repository at a location would be in another one.
+func CheckPlace(cmd *cobra.Command, location string) error {
+	if !strings.Contains(location, "://") {
+		name, err := filepath.Abs(location)
+		if err != nil {
+			return err
+		}
+		location = filepath.ToSlash(name)
+	}
+	return icechunk.CheckPlace(cmd.Context(), location)
+}
+
 // open opens a repository.
 func open(cmd *cobra.Command, repository string, access store.Access) (*icechunk.Repository, error) {
 	s, root, err := store.OpenPlain(cmd.Context(), repository, access)
 	if err != nil {
 		return nil, failure.On(cmd.Name(), session.WithoutSecrets(repository), node.RepositoryMeant(cmd.Context(), repository, err))
 	}
+	// --stats counts the requests.
+	s = zarr.At(s, "").With(&zarr.Options{Observer: session.ObserverOf(cmd.Context())}).Store()
 	r, err := icechunk.Open(cmd.Context(), s, root, nil)
 	if err != nil {
 		return nil, errors.Join(failure.On(cmd.Name(), session.WithoutSecrets(repository), err), store.Close(s))

@@ -140,6 +140,9 @@ func aboutSource(node string, err error, text string) string {
 		node = e.Path
 	}
 	again := "scan it again (varve virtualize)"
+	if strings.HasPrefix(node, "icechunk+") {
+		again = "scan the files again (varve virtualize … -o …@BRANCH/PATH --overwrite)"
+	}
 	if manifest, _, found := driver.CutPath(node, virtual.Suffix); found {
 		again = fmt.Sprintf("varve virtualize %s --append -o %s scans it again", phrase.Word(file), phrase.Word(manifest))
 	}

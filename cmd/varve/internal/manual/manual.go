@@ -191,7 +191,11 @@ func (p *Program) addFlags() {
 	var b strings.Builder
 	b.WriteString(p.Topics[i].Text)
 	for _, f := range flags(p.Root.PersistentFlags()) {
-		fmt.Fprintf(&b, "\n  %-25s  %s", strings.TrimSpace("--"+f.name+" "+f.value), f.text)
+		name := "--" + f.name
+		if f.short != "" {
+			name = "-" + f.short + ", " + name
+		}
+		fmt.Fprintf(&b, "\n  %-25s  %s", strings.TrimSpace(name+" "+f.value), f.text)
 	}
 	p.Topics[i].Text = b.String()
 }

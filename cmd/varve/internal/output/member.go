@@ -61,6 +61,31 @@ func (m Member) appendTo(object []byte) ([]byte, error) {
 	return append(append(object, text...), '}'), err
 }
 
+// Extend adds a member to the text of an object in canonical layout. It returns any other
+// text, and an object that has a member of that name, as they are.
+func Extend(document []byte, m Member) ([]byte, error) {
+	head, isObject := bytes.CutSuffix(document, []byte("\n}\n"))
+	separator := ",\n  "
+	if bytes.Equal(document, []byte("{}\n")) {
+		head, isObject, separator = document[:1], true, "\n  "
+	}
+	name := append(Text(m.Name), ": "...)
+	if !isObject || bytes.Contains(head, append([]byte("\n  "), name...)) {
+		return document, nil
+	}
+	var b bytes.Buffer
+	w := bufio.NewWriter(&b)
+	w.Write(head) // the error of a bufio.Writer stays until the next call
+	w.WriteString(separator)
+	w.Write(name)
+	if err := writeMember(w, m.Value); err != nil {
+		return nil, err
+	}
+	w.WriteString("\n}\n")
+	err := w.Flush()
+	return b.Bytes(), err
+}
+
 // field is a struct field that becomes a member.
 type field struct {
 	name      string // of the member

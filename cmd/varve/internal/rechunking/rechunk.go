@@ -348,6 +348,8 @@ func (r *rechunking) checkFollow(args []string) error {
 		return nil
 	case len(args) < 2:
 		return failure.BadUsage("--follow needs DST, the array that is kept in step")
+	case node.IsRepository(args[1]):
+		return failure.Unsupported("%s is in a repository of Icechunk, which has no place for what a follower has read: copy it (varve copy --sync), or let an array elsewhere follow", args[1])
 	case r.PlanTo != "":
 		return failure.BadUsage("--follow and --plan exclude each other: repeat the command in place of varve run")
 	}

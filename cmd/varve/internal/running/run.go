@@ -20,6 +20,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/cost"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/place"
 	"varve.dev/zarr/cmd/varve/internal/rechunking"
@@ -98,6 +99,9 @@ visible.`,
 			if err := r.check(cmd, args[0]); err != nil {
 				return err
 			}
+			if plan, _, err := rechunking.ReadPlan(cmd, args[0]); err == nil && changesRepository(plan) {
+				return oneProcess(args[0])
+			}
 			return r.runBeam(cmd, args[0], args[1:])
 		}
 		return r.run(cmd, args[0])
@@ -117,6 +121,8 @@ func (r *running) run(cmd *cobra.Command, file string) error {
 	switch {
 	case err != nil:
 		return err
+	case changesRepository(plan) && (r.publish || r.shared || r.take > 0 || r.script != ""):
+		return oneProcess(file)
 	case r.script != "":
 		return r.writeScript(cmd.OutOrStdout(), file, plan)
 	case plan.Group != "" && (r.publish || r.shared || r.take > 0):
@@ -145,6 +151,26 @@ func (r *running) run(cmd *cobra.Command, file string) error {
 		return r.runTask(cmd, w, f, task)
 	}
 	return r.finish(cmd, w, plan, f)
+}
+
+// changesRepository reports whether a plan writes into a repository of Icechunk. There is
+// no place in it for the records of tasks and for chunks without an array.
+func changesRepository(plan *job.Plan) bool {
+	for _, w := range append([]*job.Work{&plan.Work}, plan.Arrays...) {
+		to := w.Node
+		if w.Target != nil {
+			to = *w.Target
+		}
+		if node.IsRepository(to) && w.Operation != "check" {
+			return true
+		}
+	}
+	return false
+}
+
+// oneProcess is the error for parts of a plan that writes into a repository.
+func oneProcess(file string) error {
+	return failure.BadArgument("a plan that writes into a repository of Icechunk runs in one process, which makes one commit: varve run %s", phrase.Word(file))
 }
 
 // check refuses flags that contradict each other.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr/cmd/varve/internal/console"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/icechunk"
 )
@@ -79,16 +81,16 @@ func Attempt(cmd *cobra.Command, work func() error) error {
 	for {
 		err := work()
 		if err != nil {
-			return errors.Join(err, h.flush(cmd))
+			return errors.Join(err, h.flush(cmd, nil))
 		}
 		fixed := h.fixed(cmd)
 		// A command that runs again takes what it has read from the new tip.
 		h.staged.Policy.Reads = fixed == ""
 		commits, err := h.staged.Commit(ctx, messageOf(cmd))
 		if err == nil {
-			err = h.flush(cmd)
+			err = h.flush(cmd, commits)
 		}
-		h.tell(cmd, commits)
+		h.tell(cmd, commits, err)
 		because := reasonOf(err)
 		switch {
 		case because == "":
@@ -188,6 +190,26 @@ func Former(cmd *cobra.Command, location string) (string, bool) {
 	return "", false
 }
 
+// checkMessage returns an error for a message or metadata that no commit can have.
+func checkMessage(cmd *cobra.Command, args []string) error {
+	text, said := cmd.Flag(messageFlag), cmd.Flag(metadataFlag)
+	switch {
+	case text == nil || !text.Changed && !said.Changed:
+		return nil
+	case text.Changed && strings.TrimSpace(text.Value.String()) == "":
+		return failure.BadUsage("-m is the message of a commit, and this one is empty: leave it out for the name of the command")
+	}
+	if out := cmd.Flags().Lookup("output"); out != nil {
+		args = append(slices.Clone(args), out.Value.String())
+	}
+	named := slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "icechunk+") })
+	// An import names a repository by its folder, and a run by its plan.
+	if named = named || cmd.Name() == "import" || cmd.Name() == "run"; named && cmd.Flags().Lookup("dry-run") != nil {
+		return nil
+	}
+	return failure.BadUsage("-m and --metadata are of a commit to a repository of Icechunk, and this command makes none")
+}
+
 // messageOf returns the message for commits of a command.
 func messageOf(cmd *cobra.Command) string {
 	if f := cmd.Flag(messageFlag); f != nil && f.Value.String() != "" {
@@ -213,23 +235,52 @@ func metadataOf(cmd *cobra.Command) (map[string]any, error) {
 	return m, nil
 }
 
-// tell prints which commits were made.
-func (h *held) tell(cmd *cobra.Command, commits []icechunk.Committed) {
+// tell prints which commits were made, or that none was needed.
+func (h *held) tell(cmd *cobra.Command, commits []icechunk.Committed, err error) {
+	if WantsJSON(cmd) {
+		return
+	}
+	w := cmd.ErrOrStderr()
 	for _, c := range commits {
-		if !WantsJSON(cmd) {
-			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: committed %v to the branch %s\n", phrase.Printable(WithoutSecrets(c.Repository)), c.ID, phrase.Printable(c.Branch))
-		}
+		fmt.Fprintf(w, "note: %s: committed %v to the branch %s\n", phrase.Printable(WithoutSecrets(c.Repository)), c.ID, phrase.Printable(c.Branch))
+	}
+	// A session that was committed is none of the staging any more.
+	switch {
+	case err != nil || len(commits) > 0 || isDry(cmd):
+	case h.staged.Begun():
+		fmt.Fprintln(w, "note: nothing has changed in the repository, so no commit was made")
+	case cmd.Flag(messageFlag) != nil && cmd.Flag(messageFlag).Changed:
+		fmt.Fprintln(w, "note: no branch was changed, so no commit has the message of -m")
 	}
 }
 
-// flush prints what waited.
-func (h *held) flush(cmd *cobra.Command) error {
+// commitFacts are a commit in JSON.
+type commitFacts struct {
+	Repository string `json:"repository"`
+	Branch     string `json:"branch"`
+	Snapshot   string `json:"snapshot"`
+}
+
+// flush prints what waited. In JSON, the document of a command that began a session has
+// its commit, or null.
+func (h *held) flush(cmd *cobra.Command, commits []icechunk.Committed) error {
 	_, _ = h.notes.WriteTo(cmd.ErrOrStderr()) // the change is done even if this fails
 	out := cmd.OutOrStdout()
 	if w, ok := out.(waiting); ok {
 		out = w.w
 	}
-	_, err := h.document.WriteTo(out)
+	text := h.document.Bytes()
+	if WantsJSON(cmd) {
+		var member any
+		for _, c := range commits { // of several branches, the last one
+			member = commitFacts{WithoutSecrets(c.Repository), c.Branch, c.ID.String()}
+		}
+		var err error
+		if text, err = output.Extend(text, output.Member{Name: "commit", Value: member}); err != nil {
+			return err
+		}
+	}
+	_, err := out.Write(text)
 	return err
 }
 

@@ -31,7 +31,7 @@ import (
 // Flags defines the flags that all commands share.
 func Flags(root *cobra.Command) {
 	f := root.PersistentFlags()
-	f.Bool("json", false, "print one JSON document instead of text, also for failures")
+	f.Bool("json", false, "print one JSON document instead of text; that of a failure goes to standard error")
 	f.Var(new(experimentWords), ExperimentalFlag,
 		"permit proposed extensions of Zarr: `WHAT` is encoded-shapes (chunks that are stored longer than their edges), "+
 			"inner-chunks (inner chunks that end with their shard or have different lengths), or both, separated by a comma")
@@ -64,6 +64,9 @@ func Begin(cmd *cobra.Command, args []string) (shown []string, end func(), err e
 	withRemarks(cmd)
 	h := hold(cmd, args)
 	if h.staged.Metadata, err = metadataOf(cmd); err == nil {
+		err = checkMessage(cmd, args)
+	}
+	if err == nil {
 		err = openCache(cmd)
 	}
 	return args, func() {

@@ -53,13 +53,13 @@ disk. --restore makes a new branch at one.`,
 		case k.restore != "":
 			access, do = store.ReadWrite, k.revive
 		}
-		return on(cmd, args[0], access, func(r *icechunk.Repository, shown string) error { return do(cmd, r, shown) })
+		return on(cmd, args[0], access, func(r *repository, shown string) error { return do(cmd, r, shown) })
 	}
 	return c
 }
 
 // revive makes a branch at a commit that was overwritten.
-func (k *checking) revive(cmd *cobra.Command, r *icechunk.Repository, shown string) error {
+func (k *checking) revive(cmd *cobra.Command, r *repository, shown string) error {
 	err := r.Restore(cmd.Context(), k.branch, k.restore)
 	if errors.Is(err, zarr.ErrInvalidArgument) {
 		return failure.BadArgument("%w", err)
@@ -95,7 +95,7 @@ type lost struct {
 	Message  string    `json:"message"`
 }
 
-func (k *checking) check(cmd *cobra.Command, r *icechunk.Repository, shown string) error {
+func (k *checking) check(cmd *cobra.Command, r *repository, shown string) error {
 	if k.opt.Backups <= 0 {
 		k.opt.Backups = -1 // as the library says none
 	}
@@ -117,8 +117,15 @@ func (k *checking) check(cmd *cobra.Command, r *icechunk.Repository, shown strin
 			_, id, _ := strings.Cut(f.Key, "/")
 			one.Repair = fmt.Sprintf("varve icechunk check %s --restore %s --branch NAME", phrase.Word(shown), id)
 		}
+		if f.Whole != (icechunk.ID{}) {
+			one.Repair = fmt.Sprintf("varve icechunk branch %s NAME --at %v", phrase.Word(shown), f.Whole)
+		}
+		if where != "" {
+			where += ": "
+		}
+		one.Message = failure.Remedied(f.Message)
 		found = append(found, one)
-		lines = append(lines, fmt.Sprintf("  %s: %s: %s", f.Kind, phrase.Printable(where), phrase.Printable(f.Message)))
+		lines = append(lines, fmt.Sprintf("  %s: %s%s", f.Kind, phrase.Printable(where), phrase.Printable(one.Message)))
 		if one.Repair != "" {
 			lines = append(lines, "    "+one.Repair)
 		}
@@ -131,12 +138,19 @@ func (k *checking) check(cmd *cobra.Command, r *icechunk.Repository, shown strin
 		orphans[folder] = counted(o)
 		garbage = icechunk.Deleted{Objects: garbage.Objects + o.Objects, Bytes: garbage.Bytes + o.Bytes}
 	}
+	_, temporary, err := r.temporary(cmd.Context())
+	if err != nil {
+		return failure.On("check", shown, err)
+	}
 	head := fmt.Sprintf("%s  %s, %s, %s", phrase.Printable(shown), phrase.Plural(report.Snapshots, "snapshot"), phrase.Plural(report.Manifests, "manifest"), phrase.Plural(report.References, "reference"))
 	if len(found) == 0 {
 		head += ": no damage"
 	}
 	if report.Omitted > 0 {
 		lines = append(lines, fmt.Sprintf("  and %s", phrase.Plural(report.Omitted, "more finding")))
+	}
+	if temporary.Objects > 0 {
+		lines = append(lines, "  "+temporaryText(temporary)+": varve icechunk gc deletes those of writers that have crashed")
 	}
 	if garbage.Objects > 0 {
 		lines = append(lines, fmt.Sprintf("  %s that nothing names, %s: varve icechunk gc deletes old ones", phrase.Plural(garbage.Objects, "object"), phrase.Bytes(garbage.Bytes)))
@@ -145,13 +159,18 @@ func (k *checking) check(cmd *cobra.Command, r *icechunk.Repository, shown strin
 		lines = append(lines, fmt.Sprintf("  %s of the object repo not looked at: --backups N", phrase.Plural(int64(report.BackupsLeft), "older backup")))
 	}
 	err = session.PrintLines(cmd, map[string]any{
-		"repository": shown, "findings": found, "findings_omitted": report.Omitted, "overwritten": overwritten, "orphans": orphans, "backups_left": report.BackupsLeft,
+		"repository": shown, "findings": found, "findings_omitted": report.Omitted, "overwritten": overwritten, "orphans": orphans, "temporary": counted(temporary), "backups_left": report.BackupsLeft,
 		"checked": map[string]int64{"snapshots": report.Snapshots, "manifests": report.Manifests, "transactions": report.Transactions, "references": report.References, "virtual": report.Virtual},
 	}, append([]string{head}, lines...)...)
 	if err == nil && len(found) > 0 {
 		return failure.Verdict(phrase.Plural(int64(len(found))+report.Omitted, "finding") + " in " + shown)
 	}
 	return err
+}
+
+// temporaryText counts temporary files.
+func temporaryText(n icechunk.Deleted) string {
+	return fmt.Sprintf("%s, %s", phrase.Plural(n.Objects, "temporary file"), phrase.Bytes(n.Bytes))
 }
 
 func newStats() *cobra.Command {
@@ -161,7 +180,7 @@ func newStats() *cobra.Command {
 		Example: "  varve icechunk stats s3://bucket/era5 --json",
 		Args:    usage.Arguments("REPOSITORY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return on(cmd, args[0], store.ReadOnly, func(r *icechunk.Repository, shown string) error { return count(cmd, r, shown) })
+			return on(cmd, args[0], store.ReadOnly, func(r *repository, shown string) error { return count(cmd, r, shown) })
 		},
 	}
 }
@@ -189,10 +208,14 @@ type folder struct {
 }
 
 // count prints the statistics of a repository.
-func count(cmd *cobra.Command, r *icechunk.Repository, shown string) error {
+func count(cmd *cobra.Command, r *repository, shown string) error {
 	p := &line{cmd: cmd}
 	is, err := r.Statistics(cmd.Context(), p.show)
 	p.end()
+	if err != nil {
+		return withCheck(failure.On("stats", shown, err), shown, "")
+	}
+	_, temporary, err := r.temporary(cmd.Context())
 	if err != nil {
 		return failure.On("stats", shown, err)
 	}
@@ -224,8 +247,11 @@ func count(cmd *cobra.Command, r *icechunk.Repository, shown string) error {
 		}
 		lines = append(lines, text)
 	}
+	if temporary.Objects > 0 {
+		lines = append(lines, "  "+temporaryText(temporary))
+	}
 	return session.PrintLines(cmd, map[string]any{
 		"repository": shown, "snapshots": is.Snapshots, "manifests": is.Manifests, "references": is.References,
-		"branches": branches, "tags": tags, "chunks": kinds, "folders": folders,
+		"branches": branches, "tags": tags, "chunks": kinds, "folders": folders, "temporary": counted(temporary),
 	}, lines...)
 }

@@ -5,11 +5,15 @@
 package upkeep
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/node"
@@ -19,6 +23,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/icechunk"
+	"varve.dev/zarr/internal/leftover"
 	"varve.dev/zarr/store"
 )
 
@@ -27,14 +32,43 @@ func Commands() []*cobra.Command {
 	return []*cobra.Command{newGarbage(), newExpire(), newCheck(), newStats()}
 }
 
+// repository is one that is open.
+type repository struct {
+	*icechunk.Repository
+	store store.Store
+	root  store.Path
+}
+
+// temporary counts the temporary files in the folder of a repository, by name.
+func (r *repository) temporary(ctx context.Context) (files map[string]leftover.File, all icechunk.Deleted, err error) {
+	files = map[string]leftover.File{}
+	for f, err := range leftover.All(ctx, r.store, r.root) {
+		if err != nil {
+			return nil, all, err
+		}
+		files[f.Name] = f
+		all = icechunk.Deleted{Objects: all.Objects + 1, Bytes: all.Bytes + f.Size}
+	}
+	return files, all, nil
+}
+
+// withCheck adds to an error about damage the state of the command, and the command that
+// says what is affected.
+func withCheck(err error, shown, state string) error {
+	if !errors.Is(err, zarr.ErrCorrupt) {
+		return err
+	}
+	return failure.Leftover(err, "%svarve icechunk check %s says what is affected", state, phrase.Word(shown))
+}
+
 // on opens the repository that an argument names, and calls do.
-func on(cmd *cobra.Command, argument string, access store.Access, do func(r *icechunk.Repository, shown string) error) error {
+func on(cmd *cobra.Command, argument string, access store.Access, do func(r *repository, shown string) error) error {
 	location, at, path, err := icechunk.ParseLocation(argument)
 	if err != nil {
 		return err
 	}
 	if at != "" || path != "" {
-		return failure.BadArgument("%s %s is about the whole repository: leave out @ and what follows it", cmd.Name(), argument)
+		return failure.BadArgument("leave out @ and what follows it: the command is about the whole repository")
 	}
 	shown := session.WithoutSecrets(location)
 	s, root, err := store.OpenPlain(cmd.Context(), location, access)
@@ -45,7 +79,7 @@ func on(cmd *cobra.Command, argument string, access store.Access, do func(r *ice
 	if err != nil {
 		return failure.On(cmd.Name(), shown, errors.Join(err, store.Close(s)))
 	}
-	err = do(r, shown)
+	err = do(&repository{r, s, root}, shown)
 	return errors.Join(err, failure.On(cmd.Name(), shown, r.Close()))
 }
 
@@ -87,7 +121,7 @@ elsewhere it needs --yes.
 
 The clock is that of the store. A session that began before the time that --older-than says cannot
 commit afterwards: choose more than any session lasts. Nothing is deleted if something live cannot
-be read. With --for it stops after that time, and the next gc goes on.`,
+be read. With --for it stops after that time, and the next gc begins anew.`,
 		Example: `  varve icechunk gc s3://bucket/era5 --dry-run
   varve icechunk gc s3://bucket/era5 --for 10m --yes`,
 		Args: usage.Arguments("REPOSITORY"),
@@ -96,19 +130,23 @@ be read. With --for it stops after that time, and the next gc goes on.`,
 	f := c.Flags()
 	flagtext.Duration(f, &g.opt.OlderThan, "older-than", icechunk.DefaultAge, "delete what is older than this `TIME`, such as 12h or 30d")
 	flagtext.Duration(f, &g.opt.For, "for", 0, "stop after this `TIME`, such as 10m (default: when all is deleted)")
+	f.IntVar(&g.opt.Backups, "backups", 0, "also delete old copies of the object repo, but not the latest `N`, in which check finds overwritten commits (default: keep all)")
 	f.BoolVar(&g.opt.DryRun, "dry-run", false, "delete nothing, and count what would be deleted, by the clock of this machine")
 	f.BoolVar(&g.yes, "yes", false, "do not ask")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if g.opt.Backups < 1 && cmd.Flags().Changed("backups") {
+			return failure.BadUsage("--backups is the number of copies to keep: give 1 or more")
+		}
 		access := store.ReadWrite
 		if g.opt.DryRun {
 			access = store.ReadOnly
 		}
-		return on(cmd, args[0], access, func(r *icechunk.Repository, shown string) error { return g.run(cmd, r, shown) })
+		return on(cmd, args[0], access, func(r *repository, shown string) error { return g.run(cmd, r, shown) })
 	}
 	return c
 }
 
-func (g *garbage) run(cmd *cobra.Command, r *icechunk.Repository, shown string) error {
+func (g *garbage) run(cmd *cobra.Command, r *repository, shown string) error {
 	if g.opt.OlderThan == 0 {
 		g.opt.OlderThan = -1 // as the library says it
 	}
@@ -117,10 +155,23 @@ func (g *garbage) run(cmd *cobra.Command, r *icechunk.Repository, shown string) 
 			return err
 		}
 	}
+	before, _, err := r.temporary(cmd.Context())
+	if err != nil {
+		return failure.On("gc", shown, err)
+	}
 	p := &line{cmd: cmd}
 	g.opt.Progress = p.show
 	report, err := r.CollectGarbage(cmd.Context(), &g.opt)
 	p.end()
+	if err != nil {
+		n := report.Snapshots.Objects + report.Transactions.Objects + report.Manifests.Objects + report.Chunks.Objects + report.Backups.Objects
+		state := "nothing was deleted; "
+		if n > 0 {
+			state = phrase.Plural(n, "object") + " deleted before; "
+		}
+		return withCheck(failure.On("gc", shown, err), shown, state)
+	}
+	temporary, err := g.temporary(cmd.Context(), r, before, report.Cutoff)
 	if err != nil {
 		return failure.On("gc", shown, err)
 	}
@@ -136,7 +187,7 @@ func (g *garbage) run(cmd *cobra.Command, r *icechunk.Repository, shown string) 
 	for _, k := range []struct {
 		name string
 		icechunk.Deleted
-	}{{"snapshot", report.Snapshots}, {"transaction log", report.Transactions}, {"manifest", report.Manifests}, {"chunk", report.Chunks}} {
+	}{{"snapshot", report.Snapshots}, {"transaction log", report.Transactions}, {"manifest", report.Manifests}, {"chunk", report.Chunks}, {"backup", report.Backups}, {"temporary file", temporary}} {
 		kinds[k.name+"s"] = deleted(k.Deleted)
 		all = icechunk.Deleted{Objects: all.Objects + k.Objects, Bytes: all.Bytes + k.Bytes}
 		if k.Objects > 0 {
@@ -149,7 +200,7 @@ func (g *garbage) run(cmd *cobra.Command, r *icechunk.Repository, shown string) 
 		what string
 	}{{report.Young, "younger than --older-than"}, {report.Timeless, "whose age the store does not tell"}, {report.Foreign, "that Icechunk does not know"}} {
 		if k.n > 0 {
-			lines = append(lines, fmt.Sprintf("  kept: %s %s", phrase.Plural(k.n, "value"), k.what))
+			lines = append(lines, fmt.Sprintf("  kept: %s %s", phrase.Plural(k.n, "object"), k.what))
 		}
 	}
 	if report.Stopped {
@@ -161,12 +212,35 @@ func (g *garbage) run(cmd *cobra.Command, r *icechunk.Repository, shown string) 
 	}, lines...)
 }
 
+// temporary counts the temporary files that were there before, and that a collection has
+// deleted or would delete.
+func (g *garbage) temporary(ctx context.Context, r *repository, before map[string]leftover.File, cutoff time.Time) (gone icechunk.Deleted, err error) {
+	after, _, err := r.temporary(ctx)
+	for name, f := range before {
+		_, stays := after[name]
+		if g.opt.DryRun {
+			stays = !f.Left && !f.Modified.Before(cutoff)
+		}
+		if !stays {
+			gone = icechunk.Deleted{Objects: gone.Objects + 1, Bytes: gone.Bytes + f.Size}
+		}
+	}
+	return gone, err
+}
+
 // expiry is the command expire.
 type expiry struct {
 	opt       icechunk.ExpiryOptions
 	olderThan time.Duration
 	before    string
 	yes       bool
+}
+
+// expired is a commit that is taken out of the history.
+type expired struct {
+	Snapshot string    `json:"snapshot"`
+	Time     time.Time `json:"time"`
+	Message  string    `json:"message"`
 }
 
 func newExpire() *cobra.Command {
@@ -197,7 +271,7 @@ On a terminal it asks first; elsewhere it needs --yes.`,
 		if err != nil {
 			return err
 		}
-		return on(cmd, args[0], access, func(r *icechunk.Repository, shown string) error { return e.run(cmd, r, shown, before) })
+		return on(cmd, args[0], access, func(r *repository, shown string) error { return e.run(cmd, r, shown, before) })
 	}
 	return c
 }
@@ -226,7 +300,7 @@ func (e *expiry) time(cmd *cobra.Command) (time.Time, error) {
 	return time.Now().Add(-e.olderThan), nil
 }
 
-func (e *expiry) run(cmd *cobra.Command, r *icechunk.Repository, shown string, before time.Time) error {
+func (e *expiry) run(cmd *cobra.Command, r *repository, shown string, before time.Time) error {
 	expire := func(dry bool) (*icechunk.ExpiryReport, error) {
 		opt := e.opt
 		opt.DryRun = dry
@@ -248,14 +322,24 @@ func (e *expiry) run(cmd *cobra.Command, r *icechunk.Repository, shown string, b
 			return err
 		}
 	}
-	ids, done, gone := []string{}, "expired", "deleted"
+	ids, commits, done, gone := []string{}, []expired{}, "expired", "deleted"
 	if e.opt.DryRun {
 		done, gone = "would expire", "would be deleted"
 	}
-	for _, id := range report.Snapshots {
-		ids = append(ids, id.String())
+	for _, c := range report.Commits {
+		ids = append(ids, c.ID.String())
+		commits = append(commits, expired{c.ID.String(), c.Time.UTC(), c.Message})
 	}
+	slices.SortFunc(commits, func(a, b expired) int { return b.Time.Compare(a.Time) })
 	lines := []string{fmt.Sprintf("%s  commits before %s: %s %s", phrase.Printable(shown), before.UTC().Format(time.DateTime), phrase.Count(int64(len(ids))), done)}
+	for i, c := range commits {
+		if i == session.MostShown {
+			lines = append(lines, fmt.Sprintf("  and %s (--json lists all)", phrase.Plural(int64(len(commits)-i), "more commit")))
+			break
+		}
+		first, _, _ := strings.Cut(c.Message, "\n")
+		lines = append(lines, fmt.Sprintf("  %s  %s  %s", c.Snapshot, c.Time.Format(time.RFC3339), phrase.Printable(first)))
+	}
 	for _, k := range []struct {
 		kind  string
 		names []string
@@ -265,7 +349,7 @@ func (e *expiry) run(cmd *cobra.Command, r *icechunk.Repository, shown string, b
 		}
 	}
 	return session.PrintLines(cmd, map[string]any{
-		"repository": shown, "dry_run": e.opt.DryRun, "before": before.UTC(), "snapshots": ids, "edited": report.Edited,
+		"repository": shown, "dry_run": e.opt.DryRun, "before": before.UTC(), "snapshots": ids, "commits": commits, "edited": report.Edited,
 		"branches": append([]string{}, report.Branches...), "tags": append([]string{}, report.Tags...),
 	}, lines...)
 }

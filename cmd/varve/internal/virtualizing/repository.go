@@ -35,7 +35,7 @@ func (f *virtualizeFlags) intoRepository(cmd *cobra.Command, files []string) (er
 	defer func() { err = failure.On("virtualize", f.out, err) }()
 	// A file that is modified after the scan is not the one that is referenced.
 	ctx := icechunk.WithReferences(cmd.Context())
-	if err := f.checkVacant(ctx); err != nil { // scanning may take long
+	if err := f.checkVacant(cmd, ctx); err != nil { // scanning may take long
 		return err
 	}
 	dir, err := os.MkdirTemp("", "varve-references-*")
@@ -82,23 +82,31 @@ func (f *virtualizeFlags) intoRepository(cmd *cobra.Command, files []string) (er
 		return err
 	}
 	r.describe(m)
-	r.note("%s", permissionText(f.out, files))
+	if text := permissionText(f.out, location, m.Sources); text != "" {
+		r.note("%s", text)
+	}
 	return r.show(cmd)
 }
 
-// permissionText says what readers of the references need.
-func permissionText(out string, files []string) string {
+// permissionText says what readers of the references need. The folders are absolute, so
+// that the flags mean the same wherever a command runs.
+func permissionText(out, manifest string, sources []virtual.Source) string {
 	var folders []string
 	isLocal := false
-	for _, name := range files {
-		isLocal = isLocal || !strings.Contains(name, "://") || strings.HasPrefix(name, "file://")
-		dir := name[:max(1, strings.LastIndexAny(name, `/\`))]
-		if !strings.ContainsAny(name, `/\`) {
-			dir = "."
+	for _, s := range sources {
+		name := strings.TrimPrefix(s.Location, "file://")
+		if !strings.Contains(name, "://") {
+			if !filepath.IsAbs(name) { // relative to the manifest
+				name = filepath.ToSlash(filepath.Join(manifest, filepath.FromSlash(name)))
+			}
+			isLocal = true
 		}
-		if !slices.Contains(folders, dir) {
-			folders = append(folders, dir)
+		if at := name[:max(1, strings.LastIndexAny(name, `/\`))]; !slices.Contains(folders, at) {
+			folders = append(folders, at)
 		}
+	}
+	if len(folders) == 0 {
+		return ""
 	}
 	text := "to read the chunks, give every command " + allowText(folders)
 	if isLocal && !strings.HasPrefix(out, "icechunk+file:") {
@@ -107,8 +115,15 @@ func permissionText(out string, files []string) string {
 	return text
 }
 
-// checkVacant returns an error if there is a node at the place of the new one.
-func (f *virtualizeFlags) checkVacant(ctx context.Context) error {
+// checkVacant returns an error if there is a node at the place of the new one. With
+// --overwrite it asks before a group is replaced. The history keeps what was there.
+func (f *virtualizeFlags) checkVacant(cmd *cobra.Command, ctx context.Context) error {
+	if f.overwrite {
+		if f.yes || f.dry {
+			return nil
+		}
+		return place.ConfirmReplacement(cmd, f.out, false, func() error { return nil })
+	}
 	at, err := place.Locate(ctx, f.out, store.ReadOnly)
 	if err != nil {
 		return err
@@ -120,7 +135,7 @@ func (f *virtualizeFlags) checkVacant(ctx context.Context) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return failure.BadArgument("there is a node already: choose another path in the repository, or remove it (varve rm)")
+	return failure.BadArgument("there is a node already: --overwrite replaces it in one commit, or choose another path in the repository")
 }
 
 // store stores the hierarchy. Arrays whose codecs are in an order that most programs
@@ -131,7 +146,7 @@ func (f *virtualizeFlags) store(ctx context.Context, cmd *cobra.Command, src *za
 		return err
 	}
 	anew := map[string]string{}
-	opt := &transfer.Options{Options: *session.Reading(cmd), DryRun: f.dry}
+	opt := &transfer.Options{Options: *session.Reading(cmd), DryRun: f.dry, Overwrite: f.overwrite}
 	_, err = convert.Derive(ctx, src, dst, convert.Derivation{Anew: func(path, reason string) { anew[path] = reason }}, opt)
 	for _, path := range slices.Sorted(maps.Keys(anew)) {
 		r.note("%s is encoded anew, because %s", path, anew[path])
@@ -177,7 +192,7 @@ func strange(chain []metadata.Extension) string {
 }
 
 // Reference makes a file or a node virtual chunks of a repository of Icechunk.
-func Reference(cmd *cobra.Command, from, to string, dry bool) error {
-	f := &virtualizeFlags{out: to, dry: dry}
+func Reference(cmd *cobra.Command, from, to string, dry, overwrite, yes bool) error {
+	f := &virtualizeFlags{out: to, dry: dry, overwrite: overwrite, yes: yes}
 	return f.intoRepository(cmd, []string{from})
 }

@@ -40,6 +40,7 @@ import (
 type virtualizeFlags struct {
 	out, concat, stack string
 	merge, more, dry   bool
+	overwrite, yes     bool
 	copyPadded         bool
 	without            []string // patterns of paths of arrays
 	compare            bool
@@ -73,6 +74,8 @@ first axis. Without either, files add different arrays.`,
 	c.Flags().StringArrayVar(&f.without, "without", nil, "leave out arrays whose paths match the `PATTERN`, such as crs or 'diag/*'; may be repeated")
 	c.Flags().BoolVar(&f.compare, "compare", false, "read and compare all arrays that files repeat, also those of more than 1 MiB")
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "write nothing, and print the arrays that would result")
+	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "replace a node in a repository and everything below it, in one commit")
+	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask before --overwrite removes a group")
 	c.Flags().IntVar(&f.records, "record-size", 0, "put `N` references into each Parquet file; the default is 10,000")
 	c.Flags().IntVar(&f.atOnce, "concurrency", 0, "scan `N` files at once; the default is 16")
 	planfile.Flag(c, &f.planTo)
@@ -98,6 +101,8 @@ func (f *virtualizeFlags) check(args []string) error {
 		return failure.BadUsage("-o OUT is missing: the name of the manifest to make, such as -o archive%s", virtual.Suffix)
 	case node.IsRepository(f.out) && (f.more || f.planTo != ""):
 		return failure.BadUsage("--append and --plan are for a manifest (%s); a repository gets all files in one commit", virtual.Suffix)
+	case f.overwrite && !node.IsRepository(f.out):
+		return failure.BadUsage("--overwrite is for a node in a repository: --append brings a manifest (%s) up to date", virtual.Suffix)
 	case !f.isManifest() && !f.isJSON() && !f.isParquet() && !node.IsRepository(f.out):
 		return failure.BadUsage("--output: the name of a manifest ends in %s, and that of references for kerchunk in %s, or in %s or %s for Parquet files; varve materialize MANIFEST %s makes a Zarr hierarchy of a manifest",
 			virtual.Suffix, kerchunk.Suffix, kerchunk.ParquetSuffix, kerchunk.LongParquetSuffix, phrase.Word(f.out))
