@@ -37,7 +37,7 @@ func openLocation(ctx context.Context, location string, access store.Access) (st
 	}
 	if access != store.ReadOnly {
 		s, err := stagedAt(ctx, repository, at)
-		return s, path, err
+		return s, path, advised(ctx, location, repository, err)
 	}
 	staged := stagingOf(ctx)
 	if o, err := staged.seen(ctx, repository, at); o != nil || err != nil {

@@ -140,7 +140,7 @@ func (r *Repository) overwritten(ctx context.Context, repo *format.Repository, m
 // before it. snapshot is the text of its ID. Restore reads all objects that they name
 // first. If there is a branch of the name, the error wraps [ErrExists].
 func (r *Repository) Restore(ctx context.Context, branch, snapshot string) error {
-	if err := checkName(branch); err != nil {
+	if err := checkBranch(branch); err != nil {
 		return err
 	}
 	id, ok := format.ParseObjectID(snapshot)

@@ -24,6 +24,9 @@ var errTaken = fmt.Errorf("a repository %w: choose another place", ErrExists)
 // CreateBranch makes a branch at what follows @ in a location. If there is one of the
 // name, the error wraps [ErrExists].
 func (r *Repository) CreateBranch(ctx context.Context, name, at string) error {
+	if err := checkBranch(name); err != nil {
+		return err
+	}
 	return r.point(ctx, name, at, func(repo *format.Repository, snapshot int, again bool) (u format.Update, err error) {
 		if again && leads(repo.Branches, name, snapshot) {
 			return u, errPublished
@@ -148,6 +151,18 @@ func checkName(name string) error {
 		return fmt.Errorf("%w: %q is no name of a branch or tag: it is UTF-8, has a character at least, and no slash", zarr.ErrInvalidArgument, name)
 	}
 	return nil
+}
+
+// checkBranch returns an error for the name of a new branch that would mean something
+// else after @ in a location. Other programs may have made such a branch.
+func checkBranch(name string) error {
+	_, isTime := parseTime(name)
+	_, isSnapshot := format.ParseObjectID(name)
+	kind, _, hasKind := strings.Cut(name, ":")
+	if isTime || isSnapshot || hasKind && slices.Contains([]string{branchPrefix, tagPrefix, snapshotPrefix, timePrefix}, kind+":") {
+		return fmt.Errorf("%w: a branch %q could be taken for a time, a snapshot or a tag in locations: choose another name", zarr.ErrInvalidArgument, name)
+	}
+	return checkName(name)
 }
 
 // Numbers of features that a repository may have disabled.

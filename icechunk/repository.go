@@ -321,6 +321,7 @@ func (r *Repository) find(ctx context.Context, is *state, at string) (ID, error)
 	}
 	var found []string
 	var id ID
+	var older error
 	for _, try := range []struct {
 		prefix string
 		find   func(context.Context, *state, string) (ID, error)
@@ -330,10 +331,15 @@ func (r *Repository) find(ctx context.Context, is *state, at string) (ID, error)
 			id, found = one, append(found, try.prefix+at)
 		} else if !errors.Is(err, ErrNoReference) {
 			return id, err
+		} else if errors.Is(err, errOlder) {
+			older = err
 		}
 	}
 	switch len(found) {
 	case 0:
+		if older != nil {
+			return id, older
+		}
 		return id, fmt.Errorf("%w: %q is no branch, snapshot or time; %s", ErrNoReference, at, is.known())
 	case 1:
 		return id, nil
@@ -400,29 +406,43 @@ func (r *Repository) snapshot(ctx context.Context, is *state, text string) (ID, 
 }
 
 // times are the forms of a time in a location, in UTC.
-var times = []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"}
+var times = []string{
+	time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05", "2006-01-02 15:04",
+}
+
+// errOlder means that no snapshot is as old as a time.
+var errOlder = fmt.Errorf("%w: no snapshot is that old", ErrNoReference)
+
+// parseTime parses a time in a location.
+func parseTime(text string) (t time.Time, ok bool) {
+	for _, form := range times {
+		if t, err := time.Parse(form, text); err == nil {
+			return t, true
+		}
+	}
+	return t, false
+}
 
 func (r *Repository) time(ctx context.Context, is *state, text string) (ID, error) {
-	for _, form := range times {
-		t, err := time.Parse(form, text)
-		if err != nil {
-			continue
-		}
-		id, err := r.branch(ctx, is, mainBranch)
+	t, ok := parseTime(text)
+	if !ok {
+		return ID{}, fmt.Errorf("%w: %q is no time", ErrNoReference, text)
+	}
+	id, err := r.branch(ctx, is, mainBranch)
+	if err != nil {
+		return ID{}, err
+	}
+	var oldest Commit
+	for c, err := range r.ancestors(ctx, is, id) {
 		if err != nil {
 			return ID{}, err
 		}
-		for c, err := range r.ancestors(ctx, is, id) {
-			if err != nil {
-				return ID{}, err
-			}
-			if !c.Time.After(t) {
-				return c.ID, nil
-			}
+		if !c.Time.After(t) {
+			return c.ID, nil
 		}
-		return ID{}, fmt.Errorf("%w: the branch main has no snapshot before %s", ErrNoReference, text)
+		oldest = c
 	}
-	return ID{}, fmt.Errorf("%w: %q is no time", ErrNoReference, text)
+	return ID{}, fmt.Errorf("%w as %s: the oldest of the branch main is %v of %s", errOlder, text, oldest.ID, oldest.Time.UTC().Format(time.RFC3339Nano))
 }
 
 // snapshotName returns the name of the object of a snapshot.

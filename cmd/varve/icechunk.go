@@ -161,7 +161,7 @@ func (f *icechunkFlags) check(action, at string, names []string) error {
 func openRepository(ctx context.Context, location string, access store.Access) (*icechunk.Repository, error) {
 	s, root, err := store.OpenPlain(ctx, location, access)
 	if err != nil {
-		return nil, err
+		return nil, node.RepositoryMeant(ctx, location, err)
 	}
 	r, err := icechunk.Open(ctx, s, root, nil)
 	if err != nil {
@@ -227,7 +227,7 @@ func (f *icechunkFlags) log(cmd *cobra.Command, r *icechunk.Repository, at strin
 		}
 		list = append(list, loggedCommit{c.ID.String(), c.Time, c.Message, metadata})
 		first, _, _ := strings.Cut(c.Message, "\n")
-		lines = append(lines, fmt.Sprintf("%v  %s  %s%s", c.ID, c.Time.Format(time.DateTime), phrase.Printable(first), metadataText(metadata)))
+		lines = append(lines, fmt.Sprintf("%v  %s  %s%s", c.ID, c.Time.UTC().Format("2006-01-02T15:04:05.000000Z"), phrase.Printable(first), metadataText(metadata)))
 	}
 	return session.PrintLines(cmd, map[string]any{"commits": list}, lines...)
 }

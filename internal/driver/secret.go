@@ -198,8 +198,12 @@ func Redact(location string) string {
 		if i := strings.IndexAny(rest, "?#"); i >= 0 {
 			rest = rest[:i]
 		}
-		// A password may contain '@' too.
-		rest = rest[strings.LastIndexByte(rest, '@')+1:]
+		// A password may contain '@' too. In the location of a repository, '@' is also
+		// before the branch: cut there only if there may be a user before the path.
+		host, _, _ := strings.Cut(rest, "/")
+		if _, ok := unwrap(location); !ok || strings.ContainsAny(host, ":@") {
+			rest = rest[strings.LastIndexByte(rest, '@')+1:]
+		}
 		if !found {
 			return rest
 		}

@@ -80,6 +80,9 @@ func RootOf(dir string, access store.Access) (root string, path store.Path, err 
 
 // localPath returns the absolute path of a location.
 func localPath(location string) (string, error) {
+	if path, is := strings.CutPrefix(location, "icechunk+"); is && !strings.Contains(location, "://") {
+		return "", fault.Argument("a repository of Icechunk is named by a URL: write icechunk+file:///%s", strings.TrimLeft(filepath.ToSlash(strings.TrimPrefix(path, "file:")), "/"))
+	}
 	if !strings.Contains(location, "://") {
 		return filepath.Abs(location)
 	}

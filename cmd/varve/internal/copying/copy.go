@@ -553,7 +553,9 @@ func Transfer(cmd *cobra.Command, from, to string, dry, overwrite, yes bool) err
 		return errors.Join(c.convertTo(cmd, from, to), n.Close())
 	}
 	if err == nil { // else the copy reports it, or needs no more than documents
-		err = n.Close()
+		if err := n.Close(); err != nil {
+			return err
+		}
 	}
 	f := &copyFlags{dry: dry, overwrite: overwrite, yes: yes, singleWriter: new(bool)}
 	return f.run(cmd, from, to)

@@ -7,7 +7,6 @@ package exchange
 import (
 	"errors"
 	"io/fs"
-	"net/url"
 	"path/filepath"
 	"strings"
 
@@ -108,18 +107,7 @@ func nodeIn(repository string) (string, error) {
 	if node.IsRepository(repository) {
 		return repository, nil
 	}
-	if strings.Contains(repository, "://") {
-		scheme, rest, _ := strings.Cut(repository, "://")
-		rest, query, hasQuery := strings.Cut(rest, "?")
-		rest = strings.ReplaceAll(rest, "@", "%40")
-		if hasQuery {
-			rest += "?" + query
-		}
-		return "icechunk+" + scheme + "://" + rest, nil
-	}
-	name, err := filepath.Abs(repository)
-	at := url.URL{Scheme: "icechunk+file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(name), "/")}
-	return strings.ReplaceAll(at.String(), "@", "%40"), err
+	return session.RepositoryLocation(repository), nil
 }
 
 // ensure makes the repository of a node if there is none. Before that it looks at what
@@ -180,7 +168,7 @@ func CheckPlace(cmd *cobra.Command, location string) error {
 func open(cmd *cobra.Command, repository string, access store.Access) (*icechunk.Repository, error) {
 	s, root, err := store.OpenPlain(cmd.Context(), repository, access)
 	if err != nil {
-		return nil, failure.On(cmd.Name(), session.WithoutSecrets(repository), err)
+		return nil, failure.On(cmd.Name(), session.WithoutSecrets(repository), node.RepositoryMeant(cmd.Context(), repository, err))
 	}
 	// --stats counts the requests.
 	s = zarr.At(s, "").With(&zarr.Options{Observer: session.ObserverOf(cmd.Context())}).Store()

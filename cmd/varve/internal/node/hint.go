@@ -182,7 +182,11 @@ func isUnknownScheme(err error) bool {
 func Explain(cmd *cobra.Command, err error) error {
 	// Other operations fail on nodes that exist, so their names are right.
 	var e *zarr.Error
-	if !errors.As(err, &e) || e.Op != "open" && !isNoNode(e) || e.Path == "" {
+	if !errors.As(err, &e) || e.Op != "open" && e.Op != "create" && !isNoNode(e) || e.Path == "" {
+		return err
+	}
+	if meant := RepositoryMeant(cmd.Context(), e.Path, e.Err); meant.Error() != e.Err.Error() {
+		e.Err = meant
 		return err
 	}
 	if hint := nodeHint(cmd, e); hint != "" {

@@ -3,9 +3,18 @@
 package node
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
 	"strings"
 
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/icechunk"
+	"varve.dev/zarr/store"
 )
 
 // IsRepository reports whether a location is in a repository of Icechunk. What a command
@@ -19,4 +28,76 @@ func OutsideRepository(location, remedy string) error {
 		return nil
 	}
 	return failure.Unsupported("a repository of Icechunk %s", remedy)
+}
+
+// mostAbove bounds the folders above a missing node in which a repository is looked for.
+const mostAbove = 4
+
+// RepositoryMeant adds a hint to an error for something that does not exist: the location
+// of a node in a repository that lacks icechunk+ or a branch, or what an empty repository
+// needs.
+func RepositoryMeant(ctx context.Context, at string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), "is a repository") {
+		return err
+	}
+	at = Clean(at)
+	if IsRepository(at) {
+		return fmt.Errorf("%w%s", err, emptyText(ctx, at))
+	}
+	before, after, divided := strings.Cut(at, "@")
+	switch {
+	case isRepositoryAt(ctx, at):
+		return fmt.Errorf("%w: it is a repository of Icechunk, whose nodes are at %s@main/NAME", err, phrase.Word(session.RepositoryLocation(at)))
+	case divided && isRepositoryAt(ctx, before):
+		return fmt.Errorf("%w (did you mean %s?)", err, phrase.Word(session.RepositoryLocation(before)+"@"+after))
+	case strings.Contains(at, "://"):
+		return err // a request for each folder above costs too much
+	}
+	folder := at
+	for range mostAbove {
+		if folder = path.Dir(folder); folder == "." || folder == "/" {
+			break
+		}
+		if isRepositoryAt(ctx, folder) {
+			meant := session.RepositoryLocation(folder) + "@main" + at[len(folder):]
+			return fmt.Errorf("%w: %s is a repository of Icechunk (did you mean %s?)", err, phrase.Word(folder), phrase.Word(meant))
+		}
+	}
+	return err
+}
+
+// isRepositoryAt reports whether a folder or a URL is a repository.
+func isRepositoryAt(ctx context.Context, at string) bool {
+	s, root, err := store.OpenPlain(ctx, at, store.ReadOnly)
+	if err != nil {
+		return false
+	}
+	defer store.Close(s)
+	_, err = icechunk.Open(ctx, s, root, nil)
+	return err == nil
+}
+
+// emptyText returns a hint for a location in a repository that does not exist or has no
+// nodes, and else "".
+func emptyText(ctx context.Context, at string) string {
+	repository, ref, name, err := icechunk.ParseLocation(at)
+	if err != nil {
+		return ""
+	}
+	if !isRepositoryAt(ctx, repository) {
+		return fmt.Sprintf(" (varve icechunk init %s makes one)", phrase.Word(Clean(repository)))
+	}
+	root := strings.TrimSuffix(at, "/"+name)
+	s, _, err := store.OpenLocation(ctx, root, store.ReadOnly)
+	if err != nil {
+		return ""
+	}
+	defer store.Close(s)
+	for range store.List(ctx, s, store.Path{}, store.Flat) {
+		return ""
+	}
+	if ref == "" {
+		root += "@main"
+	}
+	return fmt.Sprintf(": there is no node yet; varve create %s/NAME makes one", phrase.Word(root))
 }

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/url"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,6 +96,12 @@ func remoteArguments(cmd *cobra.Command, args []string) []string {
 		// The context keeps the credentials for the requests.
 		ctx, shown[i] = conceal(ctx, arg)
 	}
+	if out := cmd.Flag("output"); out != nil {
+		var location string
+		if ctx, location = conceal(ctx, out.Value.String()); location != out.Value.String() {
+			_ = out.Value.Set(location) // it was set before
+		}
+	}
 	var opt httpstore.Options
 	opt.PrivateRedirects, _ = cmd.Flags().GetBool(lanFlag)
 	opt.Hedge, _ = cmd.Flags().GetBool(hedgeFlag)
@@ -112,8 +120,33 @@ func remoteArguments(cmd *cobra.Command, args []string) []string {
 // conceal is [driver.Conceal] for an argument, which may be NAME=NODE.
 func conceal(ctx context.Context, arg string) (context.Context, string) {
 	_, location := CutName(arg)
+	name := strings.TrimSuffix(arg, location)
+	if rest, is := strings.CutPrefix(location, "icechunk+"); is && !strings.Contains(rest, "://") {
+		folder, after, divided := strings.Cut(strings.TrimPrefix(rest, "file:"), "@")
+		if location = RepositoryLocation(folder); divided {
+			location += "@" + after
+		}
+	}
 	ctx, shown := driver.Conceal(ctx, location)
-	return ctx, strings.TrimSuffix(arg, location) + shown
+	return ctx, name + shown
+}
+
+// RepositoryLocation returns the location of the branch main of the repository of
+// Icechunk that a folder of this machine or a URL is.
+func RepositoryLocation(repository string) string {
+	if scheme, rest, isURL := strings.Cut(repository, "://"); isURL {
+		rest, query, hasQuery := strings.Cut(rest, "?")
+		rest = strings.ReplaceAll(rest, "@", "%40")
+		if hasQuery {
+			rest += "?" + query
+		}
+		return "icechunk+" + scheme + "://" + rest
+	}
+	if path, err := filepath.Abs(repository); err == nil {
+		repository = path
+	}
+	at := url.URL{Scheme: "icechunk+file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(repository), "/")}
+	return strings.ReplaceAll(at.String(), "@", "%40")
 }
 
 // CutName cuts an argument NAME=NODE. The name is "" if there is none.

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/place"
 	"varve.dev/zarr/cmd/varve/internal/progress"
@@ -72,7 +73,7 @@ func on(cmd *cobra.Command, argument string, access store.Access, do func(r *rep
 	shown := session.WithoutSecrets(location)
 	s, root, err := store.OpenPlain(cmd.Context(), location, access)
 	if err != nil {
-		return failure.On(cmd.Name(), shown, err)
+		return failure.On(cmd.Name(), shown, node.RepositoryMeant(cmd.Context(), location, err))
 	}
 	r, err := icechunk.Open(cmd.Context(), s, root, &icechunk.Options{Location: location})
 	if err != nil {
