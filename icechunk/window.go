@@ -3,6 +3,7 @@
 package icechunk
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"iter"
@@ -286,20 +287,19 @@ func (c *commit) gatherWindow(ctx context.Context, n, was *format.Node, w *windo
 	if o.stays && !isMoved && len(w.changes) == 0 {
 		return o, nil
 	}
-	room := len(w.old) + len(w.changes)
-	for _, m := range w.manifests {
-		f, _ := c.base.content.FindFile(m.ID)
-		room = max(room, int(f.References))
+	refs, laterErr, err := c.look(ctx, n, w.manifests)
+	if err != nil {
+		return o, err
 	}
-	m := &draft{n: n, writer: format.NewManifestWriter(room)}
+	m := &draft{n: n, writer: format.NewManifestWriter(max(refs+len(w.old), len(w.changes)))}
 	if o.changed, err = w.merge(n, c.oldRefs(ctx, was, w), isMoved, m.add); err != nil {
 		return o, err
 	}
-	if err := c.checkKnown(ctx, w); err != nil {
-		return o, err
-	}
-	if o.stays = o.stays && len(o.changed) == 0; o.stays || m.writer.Len() == 0 {
+	if o.stays = o.stays && len(o.changed) == 0; o.stays {
 		return o, nil
+	}
+	if laterErr != nil || m.writer.Len() == 0 {
+		return o, laterErr
 	}
 	o.manifest = format.ManifestRef{ID: newID(), Extents: m.extents}
 	o.file = format.ManifestFile{ID: o.manifest.ID, References: uint32(m.writer.Len())}
@@ -356,8 +356,8 @@ func (c *commit) windows(ctx context.Context, n, was *format.Node, is *staged) (
 				w.manifests = append(w.manifests, m)
 				continue
 			}
-			if err := c.checkKnown(ctx, &window{manifests: []format.ManifestRef{m}}); err != nil {
-				return nil, err
+			if _, laterErr, err := c.look(ctx, n, []format.ManifestRef{m}); err != nil || laterErr != nil {
+				return nil, cmp.Or(err, laterErr)
 			}
 			for ref, err := range c.base.manifestRefs(ctx, was, m) {
 				if err != nil {
@@ -382,19 +382,19 @@ func (c *commit) windows(ctx context.Context, n, was *format.Node, is *staged) (
 	return all, nil
 }
 
-// checkKnown returns an error if references of the window have more fields than others
-// that take their place.
-func (c *commit) checkKnown(ctx context.Context, w *window) error {
-	for _, m := range w.manifests {
+// look returns how many references of an array manifests have, and an error for the case
+// that others take their place and have fewer fields.
+func (c *commit) look(ctx context.Context, n *format.Node, manifests []format.ManifestRef) (refs int, laterErr, err error) {
+	for _, m := range manifests {
 		is, err := c.repository.manifest(ctx, c.base.content, m.ID)
 		if err != nil {
-			return err
+			return 0, nil, err
 		}
-		if is.Later {
-			return errLater
+		if refs += is.Of(n.ID).Len(); is.Later {
+			laterErr = errLater
 		}
 	}
-	return nil
+	return refs, laterErr, nil
 }
 
 // oldRefs yields the references of the base in a window, in order. The next one may reuse

@@ -327,8 +327,7 @@ type ManifestWriter struct {
 
 // NewManifestWriter returns a writer for about so many references.
 func NewManifestWriter(refs int) *ManifestWriter {
-	const most = 1 << 16 // the buffer grows if there are more
-	return &ManifestWriter{b: newBuilder(64 * min(refs, most)), refs: make([]flatbuffers.UOffsetT, 0, min(refs, most))}
+	return &ManifestWriter{b: newBuilder(64 * refs), refs: make([]flatbuffers.UOffsetT, 0, refs)}
 }
 
 // Add adds a reference to those of an array, which are ordered by their indices. It does
