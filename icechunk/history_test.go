@@ -82,7 +82,7 @@ func TestMetadata(t *testing.T) {
 // TestUpdatesOfConfiguration follows the log through former objects, as many as the
 // configuration wants.
 func TestUpdatesOfConfiguration(t *testing.T) {
-	for most, want := range map[any]int{0: 1, 1: 1, 3: 3, -5: 1, "many": 8, math.MaxInt64: 8} {
+	for most, want := range map[any]int{0: 1, 1: 1, 3: 3, -5: 1, "many": 8, math.MaxInt: 8} {
 		r, s := created(t)
 		changed(t, s, func(repo *format.Repository) {
 			config, err := format.EncodeFlex(map[string]any{"num_updates_per_repo_info_file": most})

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build unix
+
 // Command icechunk measures repositories of Icechunk, by Varve and by the reference in
 // Python, in turns. Each measurement is a process of its own, and times what it does
 // after it has started. "run" in this folder starts it.
