@@ -103,9 +103,6 @@ func stored(ctx context.Context, s referring, key store.Key) (store.Store, store
 	return r.store, at, err
 }
 
-// chunkObject returns the name of the object of a chunk.
-func chunkObject(id ID) string { return "chunks/" + id.String() }
-
 // copied returns the reference of a copy of a chunk. Within a repository it is that of
 // the source. In the context of [WithReferences] it may lead to a file. Otherwise the
 // store copies the object, or the error wraps [store.ErrUnsupported].

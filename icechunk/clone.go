@@ -4,6 +4,7 @@ package icechunk
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"varve.dev/zarr"
 	"varve.dev/zarr/icechunk/internal/format"
 	"varve.dev/zarr/store"
@@ -99,7 +101,7 @@ func (r *Repository) Clone(ctx context.Context, s store.Store, root store.Path, 
 }
 
 // cloneDirectories are what an interrupted clone may have left.
-var cloneDirectories = []string{"chunks", "manifests", "snapshots", "transactions", "overwritten"}
+var cloneDirectories = append(slices.Clone(folders), backupFolder)
 
 // checkPlace returns an error unless the destination is free, or has what a clone left.
 func (c *clone) checkPlace(ctx context.Context) error {
@@ -221,16 +223,23 @@ func (c *clone) single(ctx context.Context) (format.Reference, error) {
 
 // survey finds the manifests of all snapshots.
 func (c *clone) survey(ctx context.Context) error {
+	var ids []ID
 	for _, info := range c.repo.Snapshots {
-		s, err := c.from.parsed(ctx, info.ID)
+		ids = append(ids, info.ID)
+	}
+	s := c.from.newSurvey(nil)
+	return s.each(ctx, ids, s.snapshots, snapshotsAtOnce, func(ctx context.Context, id ID) error {
+		is, err := c.from.parsed(ctx, id)
 		if err != nil {
 			return err
 		}
-		for _, f := range s.Files {
-			c.manifests[f.ID] = manifestOf{f, info.ID}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, f := range is.Files {
+			c.manifests[f.ID] = manifestOf{f, id}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // mostIDs bounds the IDs of chunks that are in memory: with more references, their
@@ -250,7 +259,7 @@ func (c *clone) copyChunks(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		known, err := c.sizesIn(ctx, "chunks", inPart)
+		known, err := c.sizesIn(ctx, chunkFolder, inPart)
 		if err != nil {
 			return err
 		}
@@ -269,7 +278,7 @@ func (c *clone) copyChunks(ctx context.Context) error {
 // chunksOf returns how many bytes references need of each chunk.
 func (c *clone) chunksOf(ctx context.Context, inPart func(ID) bool) (map[ID]int64, error) {
 	sizes := map[ID]int64{}
-	for _, id := range slices.SortedFunc(maps.Keys(c.manifests), func(a, b ID) int { return bytes.Compare(a[:], b[:]) }) {
+	for _, id := range slices.SortedFunc(maps.Keys(c.manifests), compareIDs) {
 		of := c.manifests[id]
 		m, err := c.from.manifest(ctx, &format.Snapshot{ID: of.snapshot, Files: []format.ManifestFile{of.ManifestFile}}, id)
 		if err != nil {
@@ -278,7 +287,7 @@ func (c *clone) chunksOf(ctx context.Context, inPart func(ID) bool) (map[ID]int6
 		for _, refs := range m.Arrays() {
 			for ref, err := range refs.All() {
 				if err != nil {
-					return nil, c.from.fail("manifests/"+id.String(), err)
+					return nil, c.from.fail(manifestName(id), err)
 				}
 				if ref.Payload == format.Native && inPart(ref.ID) {
 					sizes[ref.ID] = max(sizes[ref.ID], int64(ref.Offset+ref.Length))
@@ -293,25 +302,31 @@ func (c *clone) chunksOf(ctx context.Context, inPart func(ID) bool) (map[ID]int6
 func (c *clone) copyOthers(ctx context.Context) error {
 	lists := map[string][]copiedObject{}
 	for id, m := range c.manifests {
-		lists["manifests"] = append(lists["manifests"], copiedObject{name: "manifests/" + id.String(), size: int64(m.Size), exact: true})
+		lists[manifestFolder] = append(lists[manifestFolder], copiedObject{name: manifestName(id), size: int64(m.Size), exact: true})
 	}
 	seen := map[ID]bool{}
 	for _, s := range c.repo.Snapshots {
-		lists["snapshots"] = append(lists["snapshots"], copiedObject{name: snapshotName(s.ID), size: -1})
+		lists[snapshotFolder] = append(lists[snapshotFolder], copiedObject{name: snapshotName(s.ID), size: -1})
 		for _, id := range append(slices.Clone(s.Pruned), s.ID) {
 			if !seen[id] {
 				// Migrated repositories have none for the first snapshot, and older
 				// programs delete those of snapshots that have expired.
-				lists["transactions"] = append(lists["transactions"], copiedObject{name: "transactions/" + id.String(), size: -1, optional: true})
+				lists[transactionFolder] = append(lists[transactionFolder], copiedObject{name: transactionName(id), size: -1, optional: true})
 			}
 			seen[id] = true
 		}
 	}
-	before, err := c.backups(ctx)
-	if err != nil {
-		return err
+	for was, err := range c.from.chain(ctx, c.repo) {
+		if errors.Is(err, fs.ErrNotExist) {
+			break // the log ends there, for the reference, too
+		}
+		if err != nil {
+			return err
+		}
+		if was.name != "" {
+			lists[backupFolder] = append(lists[backupFolder], copiedObject{name: backupFolder + "/" + was.name, size: -1})
+		}
 	}
-	lists["overwritten"] = before
 	for _, dir := range slices.Sorted(maps.Keys(lists)) {
 		known, err := c.sizesIn(ctx, dir, func(ID) bool { return true })
 		if err != nil {
@@ -324,32 +339,6 @@ func (c *clone) copyOthers(ctx context.Context) error {
 		}
 	}
 	return c.flush(ctx)
-}
-
-// backups returns the objects that have the updates before those of the object repo.
-func (c *clone) backups(ctx context.Context) (list []copiedObject, err error) {
-	seen := map[string]bool{}
-	for name := c.repo.Before; name != "" && !seen[name]; {
-		seen[name] = true
-		key, err := c.from.root.Key("overwritten/" + name)
-		if err != nil {
-			return nil, c.from.fail(repositoryKey, err)
-		}
-		data, _, err := c.from.store.Get(ctx, key, store.Request{Limit: c.from.limit}, nil)
-		if errors.Is(err, fs.ErrNotExist) {
-			return list, nil // the log ends there, for the reference, too
-		}
-		if err != nil {
-			return nil, err
-		}
-		repo, err := c.from.parseRepository(data)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", key, err)
-		}
-		list = append(list, copiedObject{name: "overwritten/" + name, size: int64(len(data)), exact: true})
-		name = repo.Before
-	}
-	return list, nil
 }
 
 // batchLength is the number of objects that are copied in one batch: enough that a sync
@@ -441,46 +430,35 @@ const copyTasks = 16
 
 // each calls do for each object, for several at once, and counts them.
 func (c *clone) each(ctx context.Context, list []copiedObject, do func(context.Context, copiedObject) (int64, error)) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var tasks sync.WaitGroup
+	g, within := errgroup.WithContext(ctx)
+	g.SetLimit(copyTasks)
 	var mu sync.Mutex
-	next := make(chan copiedObject)
-	for range min(copyTasks, len(list)) {
-		tasks.Go(func() {
-			for o := range next {
-				n, err := do(ctx, o)
-				if errors.Is(err, fs.ErrNotExist) && o.optional {
-					continue
-				}
-				switch {
-				case errors.Is(err, fs.ErrNotExist):
-					err = c.from.fail(o.name, fmt.Errorf("%w: there is no such object; if garbage was collected meanwhile, clone again", format.ErrDamaged))
-				case err == nil && !o.fits(n):
-					err = c.from.fail(o.name, fmt.Errorf("%w: the object has another length than what leads to it says (bytes: %d, not %d)", format.ErrDamaged, n, o.size))
-				}
-				if err != nil {
-					stop(err)
-					continue
-				}
-				mu.Lock()
-				c.done.Objects, c.done.Bytes = c.done.Objects+1, c.done.Bytes+n
-				if c.opt.Progress != nil {
-					c.opt.Progress(c.done)
-				}
-				mu.Unlock()
-			}
-		})
-	}
 	for _, o := range list {
-		if ctx.Err() != nil {
+		if within.Err() != nil {
 			break
 		}
-		next <- o
+		g.Go(func() error {
+			n, err := do(within, o)
+			switch {
+			case errors.Is(err, fs.ErrNotExist) && o.optional:
+				return nil
+			case errors.Is(err, fs.ErrNotExist):
+				return c.from.fail(o.name, fmt.Errorf("%w: there is no such object; if garbage was collected meanwhile, clone again", format.ErrDamaged))
+			case err == nil && !o.fits(n):
+				return c.from.fail(o.name, fmt.Errorf("%w: the object has another length than what leads to it says (bytes: %d, not %d)", format.ErrDamaged, n, o.size))
+			case err != nil:
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			c.done.Objects, c.done.Bytes = c.done.Objects+1, c.done.Bytes+n
+			if c.opt.Progress != nil {
+				c.opt.Progress(c.done)
+			}
+			return nil
+		})
 	}
-	close(next)
-	tasks.Wait()
-	return context.Cause(ctx)
+	return cmp.Or(g.Wait(), ctx.Err())
 }
 
 // mostBuffered is the longest object that passes through memory beside others.

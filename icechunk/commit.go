@@ -176,7 +176,7 @@ func (c *commit) gather(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", strings.TrimPrefix(path, "/"), err)
 		}
 	}
-	for _, id := range slices.SortedFunc(maps.Keys(files), func(a, b ID) int { return bytes.Compare(a[:], b[:]) }) {
+	for _, id := range slices.SortedFunc(maps.Keys(files), compareIDs) {
 		c.snapshot.Files = append(c.snapshot.Files, files[id])
 	}
 	c.log.Sort()
@@ -346,7 +346,7 @@ func (c *commit) store(ctx context.Context) error {
 		kind format.Kind
 		body []byte
 	}{
-		{"transactions/" + c.snapshot.ID.String(), format.KindTransactionLog, c.log.Encode()},
+		{transactionName(c.snapshot.ID), format.KindTransactionLog, c.log.Encode()},
 		{snapshotName(c.snapshot.ID), format.KindSnapshot, c.snapshot.Encode()},
 	} {
 		data, err := format.Seal(program, o.kind, o.body)
@@ -602,7 +602,7 @@ func Create(ctx context.Context, s store.Store, root store.Path, opt *Options) (
 		name string
 		kind format.Kind
 		body []byte
-	}{{snapshotName(snapshot.ID), format.KindSnapshot, snapshot.Encode()}, {"transactions/" + log.ID.String(), format.KindTransactionLog, log.Encode()}} {
+	}{{snapshotName(snapshot.ID), format.KindSnapshot, snapshot.Encode()}, {transactionName(log.ID), format.KindTransactionLog, log.Encode()}} {
 		data, err := format.Seal(program, o.kind, o.body)
 		if err == nil {
 			err = r.put(ctx, o.name, data)

@@ -4,7 +4,6 @@ package icechunk
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"strings"
 
 	"varve.dev/zarr/icechunk/internal/format"
-	"varve.dev/zarr/store"
 )
 
 // Diff is what differs between two snapshots. Paths of nodes are sorted, without a
@@ -54,11 +52,11 @@ func (r *Repository) Diff(ctx context.Context, from, to string) (*Diff, error) {
 		return nil, err
 	}
 	d := newDiff(a, b)
-	err = errNoLog
 	if d.Logged = logs != nil; d.Logged {
 		err = d.add(ctx, r, logs)
 	}
-	if errors.Is(err, errNoLog) {
+	// Older programs delete the logs of snapshots that have expired.
+	if !d.Logged || errors.Is(err, errMissing) {
 		d = newDiff(a, b)
 		err = d.compare(ctx)
 	}
@@ -68,10 +66,6 @@ func (r *Repository) Diff(ctx context.Context, from, to string) (*Diff, error) {
 	d.finish()
 	return &d.Diff, nil
 }
-
-// errNoLog means that there is no transaction log. Older programs delete those of
-// snapshots that have expired.
-var errNoLog = errors.New("there is no such transaction log")
 
 // pair opens two snapshots.
 func (r *Repository) pair(ctx context.Context, is *state, from, to string) (a, b *Snapshot, err error) {
@@ -132,7 +126,7 @@ func newDiff(a, b *Snapshot) *diff {
 // snapshot are left out, and others have their later paths.
 func (d *diff) add(ctx context.Context, r *Repository, ids []ID) error {
 	for _, id := range ids {
-		l, err := r.existing(ctx, id)
+		l, err := r.transactions(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -174,15 +168,6 @@ func (d *diff) change(id format.NodeID, index []uint32) {
 		d.chunks[id] = map[string][]uint32{}
 	}
 	d.chunks[id][chunkName(index)] = index
-}
-
-// existing reads the log of a snapshot, or returns errNoLog.
-func (r *Repository) existing(ctx context.Context, id ID) (*format.TransactionLog, error) {
-	name := "transactions/" + id.String()
-	if found, err := store.Exists(ctx, r.store, r.root.MustKey(name)); err != nil || !found {
-		return nil, cmp.Or(err, r.fail(name, errNoLog))
-	}
-	return r.transactions(ctx, id)
 }
 
 // compare compares nodes and references.
@@ -253,7 +238,7 @@ func (d *diff) compareChunks(ctx context.Context, was, is *format.Node) error {
 			return err
 		}
 		name := chunkName(ref.Index)
-		if o, ok := before[name]; !ok || infoOf(o).Version != infoOf(ref).Version {
+		if o, ok := before[name]; !ok || !isSame(o, ref) {
 			d.change(is.ID, slices.Clone(ref.Index))
 		}
 		delete(before, name)

@@ -97,6 +97,12 @@ const (
 	backupFolder = "overwritten" // of former objects repo
 )
 
+// The names of objects below the repository.
+func snapshotName(id ID) string    { return snapshotFolder + "/" + id.String() }
+func transactionName(id ID) string { return transactionFolder + "/" + id.String() }
+func manifestName(id ID) string    { return manifestFolder + "/" + id.String() }
+func chunkObject(id ID) string     { return chunkFolder + "/" + id.String() }
+
 var folders = []string{snapshotFolder, transactionFolder, manifestFolder, chunkFolder}
 
 // errTime ends a collection whose time is over.
@@ -722,7 +728,7 @@ func (r *Repository) former(ctx context.Context, name string) (*format.Repositor
 	if strings.ContainsAny(name, "/\\") || !strings.HasPrefix(name, repositoryKey+".") {
 		return nil, r.fail(repositoryKey, fmt.Errorf("%w: %q is no name of a former object", format.ErrDamaged, name))
 	}
-	key, err := r.root.Key("overwritten/" + name)
+	key, err := r.root.Key(backupFolder + "/" + name)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", zarr.ErrCorrupt, err)
 	}

@@ -176,7 +176,7 @@ func (c *inspection) run(ctx context.Context) error {
 			}
 		}
 	}
-	if err := c.transactions(ctx, append(c.logs, ids...)); err != nil {
+	if err := c.checkLogs(ctx, append(c.logs, ids...)); err != nil {
 		return err
 	}
 	for _, folder := range folders {
@@ -291,19 +291,12 @@ func (c *inspection) manifest(m *format.Manifest) error {
 	return nil
 }
 
-// transactions reads transaction logs.
-func (c *inspection) transactions(ctx context.Context, ids []ID) error {
+// checkLogs reads transaction logs.
+func (c *inspection) checkLogs(ctx context.Context, ids []ID) error {
 	slices.SortFunc(ids, compareIDs)
 	c.logs = slices.Compact(ids)
 	return c.each(ctx, c.logs, map[ID]bool{}, snapshotsAtOnce, func(ctx context.Context, id ID) error {
-		name := transactionFolder + "/" + id.String()
-		body, err := c.read(ctx, name, format.KindTransactionLog)
-		if err == nil {
-			var log *format.TransactionLog
-			if log, err = format.ParseTransactionLog(body); err == nil && log.ID != id {
-				err = fmt.Errorf("%w: it is the transaction log %v", format.ErrDamaged, log.ID)
-			}
-		}
+		_, err := c.transactions(ctx, id)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.report.Transactions++
@@ -313,7 +306,7 @@ func (c *inspection) transactions(ctx context.Context, ids []ID) error {
 		case errors.Is(err, errMissing) && c.first[id]:
 			return nil // repositories that began with version 1 have none
 		}
-		return c.bad(name, err)
+		return c.bad(transactionName(id), err)
 	})
 }
 

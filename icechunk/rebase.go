@@ -117,7 +117,7 @@ func (s *state) since(base ID, tip int) (list []logged, ok bool) {
 
 // transactions reads the log of a snapshot.
 func (r *Repository) transactions(ctx context.Context, id ID) (*format.TransactionLog, error) {
-	name := "transactions/" + id.String()
+	name := transactionName(id)
 	body, err := r.read(ctx, name, format.KindTransactionLog)
 	if err != nil {
 		return nil, err

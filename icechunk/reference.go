@@ -156,7 +156,7 @@ func checkName(name string) error {
 // checkBranch returns an error for the name of a new branch that would mean something
 // else after @ in a location. Other programs may have made such a branch.
 func checkBranch(name string) error {
-	_, isTime := parseTime(name)
+	_, isTime := ParseTime(name)
 	_, isSnapshot := format.ParseObjectID(name)
 	kind, _, hasKind := strings.Cut(name, ":")
 	if isTime || isSnapshot || hasKind && slices.Contains([]string{branchPrefix, tagPrefix, snapshotPrefix, timePrefix}, kind+":") {

@@ -434,7 +434,7 @@ func (r *Repository) snapshot(ctx context.Context, is *state, text string) (ID, 
 	return id, nil
 }
 
-// times are the forms of a time in a location, in UTC.
+// times are the forms of a time, in UTC.
 var times = []string{
 	time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05", "2006-01-02 15:04",
 }
@@ -442,8 +442,9 @@ var times = []string{
 // errOlder means that no snapshot is as old as a time.
 var errOlder = fmt.Errorf("%w: no snapshot is that old", ErrNoReference)
 
-// parseTime parses a time in a location.
-func parseTime(text string) (t time.Time, ok bool) {
+// ParseTime parses a time as a location has it: a day such as 2026-01-01, with or without
+// a time of the day, in UTC unless it says another zone.
+func ParseTime(text string) (t time.Time, ok bool) {
 	for _, form := range times {
 		if t, err := time.Parse(form, text); err == nil {
 			return t, true
@@ -453,7 +454,7 @@ func parseTime(text string) (t time.Time, ok bool) {
 }
 
 func (r *Repository) time(ctx context.Context, is *state, text string) (ID, error) {
-	t, ok := parseTime(text)
+	t, ok := ParseTime(text)
 	if !ok {
 		return ID{}, fmt.Errorf("%w: %q is no time", ErrNoReference, text)
 	}
@@ -473,9 +474,6 @@ func (r *Repository) time(ctx context.Context, is *state, text string) (ID, erro
 	}
 	return ID{}, fmt.Errorf("%w as %s: the oldest of the branch main is %v of %s", errOlder, text, oldest.ID, oldest.Time.UTC().Format(time.RFC3339Nano))
 }
-
-// snapshotName returns the name of the object of a snapshot.
-func snapshotName(id ID) string { return "snapshots/" + id.String() }
 
 // stateV1 reads the references of a repository of version 1, which are files.
 func (r *Repository) stateV1(ctx context.Context) (*state, error) {

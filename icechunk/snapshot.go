@@ -416,9 +416,6 @@ func (r *Repository) manifest(ctx context.Context, s *format.Snapshot, id ID) (*
 	return r.manifests.get(ctx, id, func(ctx context.Context) (*format.Manifest, error) { return r.readManifest(ctx, id) })
 }
 
-// manifestName returns the name of the object of a manifest.
-func manifestName(id ID) string { return "manifests/" + id.String() }
-
 // readManifest reads a manifest, which is not kept.
 func (r *Repository) readManifest(ctx context.Context, id ID) (*format.Manifest, error) {
 	body, err := r.read(ctx, manifestName(id), format.KindManifest)

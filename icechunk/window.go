@@ -182,13 +182,12 @@ func arrayCondition(v any) func(string) bool {
 	}
 	for name, want := range map[string]bool{"or": true, "and": false} {
 		if list, ok := is[name].([]any); ok {
+			var conditions []func(string) bool
+			for _, one := range list {
+				conditions = append(conditions, arrayCondition(one))
+			}
 			return func(p string) bool {
-				for _, one := range list {
-					if arrayCondition(one)(p) == want {
-						return want
-					}
-				}
-				return !want
+				return slices.ContainsFunc(conditions, func(c func(string) bool) bool { return c(p) == want }) == want
 			}
 		}
 	}
@@ -306,7 +305,7 @@ func (c *commit) gatherWindow(ctx context.Context, n, was *format.Node, w *windo
 	m.writer.EndArray(n.ID)
 	data, err := format.Seal(program, format.KindManifest, m.writer.Finish(o.manifest.ID))
 	o.file.Size = uint64(len(data))
-	o.object = object{"manifests/" + o.manifest.ID.String(), format.KindManifest, data}
+	o.object = object{manifestName(o.manifest.ID), format.KindManifest, data}
 	return o, err
 }
 

@@ -203,8 +203,14 @@ func (h *repository) commitOfVarve(t *testing.T, message string) string {
 	}
 	switch is := h.values[name]; kind {
 	case "create":
+		codecs := []metadata.Extension{codec.Bytes("little")}
+		if h.random.IntN(3) == 0 { // shards of inner chunks with one element
+			sharding, err := codec.Shards(codec.Sharding{Inner: []grid.Cut{grid.Every(1)}, Codecs: codecs})
+			check(t, err)
+			codecs, kind = []metadata.Extension{sharding}, "create sharded"
+		}
 		a, err = at.CreateArray(ctx, zarr.Spec{
-			Shape: []int64{int64(len(values))}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(int64(len(values)))}, Codecs: []metadata.Extension{codec.Bytes("little")},
+			Shape: []int64{int64(len(values))}, Type: dtype.Int32, Chunks: []grid.Cut{grid.Edges(int64(len(values)))}, Codecs: codecs,
 		}, &zarr.CreateOptions{Overwrite: true})
 		check(t, err)
 		check(t, zarr.Write(ctx, a, nil, values))

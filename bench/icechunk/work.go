@@ -90,6 +90,24 @@ func (w *work) main(ctx context.Context) (*icechunk.Snapshot, error) {
 	return r.Snapshot(ctx, "main")
 }
 
+// array opens an array of the branch main.
+func (w *work) array(ctx context.Context, name string) (*zarr.Array, error) {
+	s, err := w.main(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return zarr.At(s, name).OpenArray(ctx, nil)
+}
+
+// session begins a session at the branch main.
+func (w *work) session(ctx context.Context) (*icechunk.Session, error) {
+	r, err := w.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.Session(ctx, "main")
+}
+
 func (w *work) listing(ctx context.Context) (n float64, err error) {
 	s, err := w.main(ctx)
 	if err != nil {
@@ -133,11 +151,7 @@ func element(ctx context.Context, a *zarr.Array, i int64) (float64, error) {
 }
 
 func (w *work) first(ctx context.Context) (float64, error) {
-	s, err := w.main(ctx)
-	if err != nil {
-		return 0, err
-	}
-	a, err := zarr.At(s, "a").OpenArray(ctx, nil)
+	a, err := w.array(ctx, "a")
 	if err != nil {
 		return 0, err
 	}
@@ -145,11 +159,7 @@ func (w *work) first(ctx context.Context) (float64, error) {
 }
 
 func (w *work) lookup(ctx context.Context) (total float64, err error) {
-	s, err := w.main(ctx)
-	if err != nil {
-		return 0, err
-	}
-	a, err := zarr.At(s, "a").OpenArray(ctx, nil)
+	a, err := w.array(ctx, "a")
 	if err != nil {
 		return 0, err
 	}
@@ -170,11 +180,7 @@ func (w *work) lookup(ctx context.Context) (total float64, err error) {
 }
 
 func (w *work) cube(ctx context.Context) (float64, error) {
-	s, err := w.main(ctx)
-	if err != nil {
-		return 0, err
-	}
-	a, err := zarr.At(s, "cube").OpenArray(ctx, nil)
+	a, err := w.array(ctx, "cube")
 	if err != nil {
 		return 0, err
 	}
@@ -187,11 +193,7 @@ func (w *work) cube(ctx context.Context) (float64, error) {
 }
 
 func (w *work) commit(ctx context.Context) (float64, error) {
-	r, err := w.open(ctx)
-	if err != nil {
-		return 0, err
-	}
-	s, err := r.Session(ctx, "main")
+	s, err := w.session(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -220,11 +222,7 @@ func refer(s *icechunk.Session, name string, chunks, n int) error {
 }
 
 func (w *work) append(ctx context.Context) (n float64, err error) {
-	r, err := w.open(ctx)
-	if err != nil {
-		return 0, err
-	}
-	s, err := r.Session(ctx, "main")
+	s, err := w.session(ctx)
 	if err != nil {
 		return 0, err
 	}

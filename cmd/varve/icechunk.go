@@ -115,11 +115,11 @@ func (f *icechunkFlags) run(cmd *cobra.Command, args []string) error {
 	if len(args) > 2 {
 		access = store.ReadWrite
 	}
-	r, err := openRepository(cmd.Context(), location, access)
+	r, err := node.OpenRepository(cmd.Context(), location, access)
 	if err != nil {
 		return err
 	}
-	return errors.Join(actions[args[0]](cmd, r, at, args[2:]), r.Close())
+	return errors.Join(actions[args[0]](cmd, r.Repository, at, args[2:]), r.Close())
 }
 
 // check returns an error for what the action would ignore. at is what follows @ in
@@ -156,18 +156,6 @@ func (f *icechunkFlags) check(action, at string, names []string) error {
 		return failure.BadArgument("@%s says where a new %s is made: leave it out with --reset and --delete", at, action)
 	}
 	return nil
-}
-
-func openRepository(ctx context.Context, location string, access store.Access) (*icechunk.Repository, error) {
-	s, root, err := store.OpenPlain(ctx, location, access)
-	if err != nil {
-		return nil, node.RepositoryMeant(ctx, location, err)
-	}
-	r, err := icechunk.Open(ctx, s, root, nil)
-	if err != nil {
-		return nil, errors.Join(err, store.Close(s))
-	}
-	return r, nil
 }
 
 func initRepository(cmd *cobra.Command, location string) error {

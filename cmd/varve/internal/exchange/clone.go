@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"time"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -56,7 +55,7 @@ they are.`,
 	c.Flags().IntVar(&opt.Depth, "depth", 0, "keep the last `N` commits of each branch and tag")
 	flagtext.Var(c.Flags(), &since, "since", "", "keep the commits since `TIME`, such as 2026-01-01 or 2026-01-01T12:00:00Z, and the last one",
 		func(text string) (err error) {
-			opt.Since, err = parseTime(text)
+			opt.Since, err = node.ParseTime(text)
 			return err
 		})
 	c.Flags().BoolVar(&opt.DryRun, "dry-run", false, "change nothing, and count what would be copied")
@@ -67,16 +66,6 @@ they are.`,
 		return clone(cmd, args[0], args[1], opt)
 	}
 	return c
-}
-
-// parseTime parses a time in UTC.
-func parseTime(text string) (time.Time, error) {
-	for _, form := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateOnly} {
-		if t, err := time.Parse(form, text); err == nil {
-			return t, nil
-		}
-	}
-	return time.Time{}, errors.New("it must be a time in UTC, such as 2026-01-01 or 2026-01-01T12:00:00Z")
 }
 
 func clone(cmd *cobra.Command, from, to string, opt icechunk.CloneOptions) (err error) {
@@ -94,7 +83,7 @@ func clone(cmd *cobra.Command, from, to string, opt icechunk.CloneOptions) (err 
 		return err
 	}
 	opt.At = at
-	r, err := open(cmd, repository, store.ReadOnly)
+	r, err := open(cmd, repository)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,6 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/icechunk"
-	"varve.dev/zarr/store"
 )
 
 // diffFacts is the result of the action diff, in the form of --json.
@@ -86,7 +85,7 @@ func compare(cmd *cobra.Command, location, from, to string, values bool) (err er
 	if err != nil {
 		return err
 	}
-	r, err := open(cmd, repository, store.ReadOnly)
+	r, err := open(cmd, repository)
 	if err != nil {
 		return err
 	}

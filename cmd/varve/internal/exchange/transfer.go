@@ -117,7 +117,7 @@ func ensure(cmd *cobra.Command, source, location string, dry bool) error {
 	if err != nil {
 		return err
 	}
-	r, missing := open(cmd, repository, store.ReadOnly)
+	r, missing := open(cmd, repository)
 	if missing == nil {
 		return r.Close()
 	}
@@ -164,17 +164,11 @@ func CheckPlace(cmd *cobra.Command, location string) error {
 	return icechunk.CheckPlace(cmd.Context(), location)
 }
 
-// open opens a repository.
-func open(cmd *cobra.Command, repository string, access store.Access) (*icechunk.Repository, error) {
-	s, root, err := store.OpenPlain(cmd.Context(), repository, access)
+// open opens a repository for reading.
+func open(cmd *cobra.Command, repository string) (*icechunk.Repository, error) {
+	r, err := node.OpenRepository(cmd.Context(), repository, store.ReadOnly)
 	if err != nil {
-		return nil, failure.On(cmd.Name(), session.WithoutSecrets(repository), node.RepositoryMeant(cmd.Context(), repository, err))
+		return nil, failure.On(cmd.Name(), session.WithoutSecrets(repository), err)
 	}
-	// --stats counts the requests.
-	s = zarr.At(s, "").With(&zarr.Options{Observer: session.ObserverOf(cmd.Context())}).Store()
-	r, err := icechunk.Open(cmd.Context(), s, root, nil)
-	if err != nil {
-		return nil, errors.Join(failure.On(cmd.Name(), session.WithoutSecrets(repository), err), store.Close(s))
-	}
-	return r, nil
+	return r.Repository, nil
 }

@@ -9,7 +9,9 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"time"
 
+	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -64,6 +66,37 @@ func RepositoryMeant(ctx context.Context, at string, err error) error {
 		}
 	}
 	return err
+}
+
+// Repository is a repository of Icechunk that is open, and where it is.
+type Repository struct {
+	*icechunk.Repository
+	Store store.Store
+	Root  store.Path
+}
+
+// OpenRepository opens a repository. --stats counts its requests. If there is none at the
+// location, the error says what may be meant.
+func OpenRepository(ctx context.Context, location string, access store.Access) (*Repository, error) {
+	s, root, err := store.OpenPlain(ctx, location, access)
+	if err != nil {
+		return nil, RepositoryMeant(ctx, location, err)
+	}
+	s = zarr.At(s, "").With(&zarr.Options{Observer: session.ObserverOf(ctx)}).Store()
+	r, err := icechunk.Open(ctx, s, root, &icechunk.Options{Location: location})
+	if err != nil {
+		return nil, errors.Join(err, store.Close(s))
+	}
+	return &Repository{r, s, root}, nil
+}
+
+// ParseTime parses a time that a flag gives, as locations of repositories have it.
+func ParseTime(text string) (time.Time, error) {
+	t, ok := icechunk.ParseTime(text)
+	if !ok {
+		return t, fmt.Errorf("%q is no time such as 2026-01-01 or 2026-01-01T12:00:00Z, in UTC", text)
+	}
+	return t, nil
 }
 
 // isRepositoryAt reports whether a folder or a URL is a repository.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/session"
@@ -53,13 +54,13 @@ disk. --restore makes a new branch at one.`,
 		case k.restore != "":
 			access, do = store.ReadWrite, k.revive
 		}
-		return on(cmd, args[0], access, func(r *repository, shown string) error { return do(cmd, r, shown) })
+		return on(cmd, args[0], access, func(r *node.Repository, shown string) error { return do(cmd, r, shown) })
 	}
 	return c
 }
 
 // revive makes a branch at a commit that was overwritten.
-func (k *checking) revive(cmd *cobra.Command, r *repository, shown string) error {
+func (k *checking) revive(cmd *cobra.Command, r *node.Repository, shown string) error {
 	err := r.Restore(cmd.Context(), k.branch, k.restore)
 	if errors.Is(err, zarr.ErrInvalidArgument) {
 		return failure.BadArgument("%w", err)
@@ -95,7 +96,7 @@ type lost struct {
 	Message  string    `json:"message"`
 }
 
-func (k *checking) check(cmd *cobra.Command, r *repository, shown string) error {
+func (k *checking) check(cmd *cobra.Command, r *node.Repository, shown string) error {
 	if k.opt.Backups <= 0 {
 		k.opt.Backups = -1 // as the library says none
 	}
@@ -138,7 +139,7 @@ func (k *checking) check(cmd *cobra.Command, r *repository, shown string) error 
 		orphans[folder] = counted(o)
 		garbage = icechunk.Deleted{Objects: garbage.Objects + o.Objects, Bytes: garbage.Bytes + o.Bytes}
 	}
-	_, temporary, err := r.temporary(cmd.Context())
+	_, left, err := temporary(cmd.Context(), r)
 	if err != nil {
 		return failure.On("check", shown, err)
 	}
@@ -149,8 +150,8 @@ func (k *checking) check(cmd *cobra.Command, r *repository, shown string) error 
 	if report.Omitted > 0 {
 		lines = append(lines, fmt.Sprintf("  and %s", phrase.Plural(report.Omitted, "more finding")))
 	}
-	if temporary.Objects > 0 {
-		lines = append(lines, "  "+temporaryText(temporary)+": varve icechunk gc deletes those of writers that have crashed")
+	if left.Objects > 0 {
+		lines = append(lines, "  "+temporaryText(left)+": varve icechunk gc deletes those of writers that have crashed")
 	}
 	if garbage.Objects > 0 {
 		lines = append(lines, fmt.Sprintf("  %s that nothing names, %s: varve icechunk gc deletes old ones", phrase.Plural(garbage.Objects, "object"), phrase.Bytes(garbage.Bytes)))
@@ -159,7 +160,7 @@ func (k *checking) check(cmd *cobra.Command, r *repository, shown string) error 
 		lines = append(lines, fmt.Sprintf("  %s of the object repo not looked at: --backups N", phrase.Plural(int64(report.BackupsLeft), "older backup")))
 	}
 	err = session.PrintLines(cmd, map[string]any{
-		"repository": shown, "findings": found, "findings_omitted": report.Omitted, "overwritten": overwritten, "orphans": orphans, "temporary": counted(temporary), "backups_left": report.BackupsLeft,
+		"repository": shown, "findings": found, "findings_omitted": report.Omitted, "overwritten": overwritten, "orphans": orphans, "temporary": counted(left), "backups_left": report.BackupsLeft,
 		"checked": map[string]int64{"snapshots": report.Snapshots, "manifests": report.Manifests, "transactions": report.Transactions, "references": report.References, "virtual": report.Virtual},
 	}, append([]string{head}, lines...)...)
 	if err == nil && len(found) > 0 {
@@ -180,7 +181,7 @@ func newStats() *cobra.Command {
 		Example: "  varve icechunk stats s3://bucket/era5 --json",
 		Args:    usage.Arguments("REPOSITORY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return on(cmd, args[0], store.ReadOnly, func(r *repository, shown string) error { return count(cmd, r, shown) })
+			return on(cmd, args[0], store.ReadOnly, func(r *node.Repository, shown string) error { return count(cmd, r, shown) })
 		},
 	}
 }
@@ -208,14 +209,14 @@ type folder struct {
 }
 
 // count prints the statistics of a repository.
-func count(cmd *cobra.Command, r *repository, shown string) error {
+func count(cmd *cobra.Command, r *node.Repository, shown string) error {
 	p := &line{cmd: cmd}
 	is, err := r.Statistics(cmd.Context(), p.show)
 	p.end()
 	if err != nil {
 		return withCheck(failure.On("stats", shown, err), shown, "")
 	}
-	_, temporary, err := r.temporary(cmd.Context())
+	_, left, err := temporary(cmd.Context(), r)
 	if err != nil {
 		return failure.On("stats", shown, err)
 	}
@@ -247,11 +248,11 @@ func count(cmd *cobra.Command, r *repository, shown string) error {
 		}
 		lines = append(lines, text)
 	}
-	if temporary.Objects > 0 {
-		lines = append(lines, "  "+temporaryText(temporary))
+	if left.Objects > 0 {
+		lines = append(lines, "  "+temporaryText(left))
 	}
 	return session.PrintLines(cmd, map[string]any{
 		"repository": shown, "snapshots": is.Snapshots, "manifests": is.Manifests, "references": is.References,
-		"branches": branches, "tags": tags, "chunks": kinds, "folders": folders, "temporary": counted(temporary),
+		"branches": branches, "tags": tags, "chunks": kinds, "folders": folders, "temporary": counted(left),
 	}, lines...)
 }

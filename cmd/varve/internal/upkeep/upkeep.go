@@ -32,17 +32,10 @@ func Commands() []*cobra.Command {
 	return []*cobra.Command{newGarbage(), newExpire(), newCheck(), newStats()}
 }
 
-// repository is one that is open.
-type repository struct {
-	*icechunk.Repository
-	store store.Store
-	root  store.Path
-}
-
 // temporary counts the temporary files in the folder of a repository, by name.
-func (r *repository) temporary(ctx context.Context) (files map[string]leftover.File, all icechunk.Deleted, err error) {
+func temporary(ctx context.Context, r *node.Repository) (files map[string]leftover.File, all icechunk.Deleted, err error) {
 	files = map[string]leftover.File{}
-	for f, err := range leftover.All(ctx, r.store, r.root) {
+	for f, err := range leftover.All(ctx, r.Store, r.Root) {
 		if err != nil {
 			return nil, all, err
 		}
@@ -62,7 +55,7 @@ func withCheck(err error, shown, state string) error {
 }
 
 // on opens the repository that an argument names, and calls do.
-func on(cmd *cobra.Command, argument string, access store.Access, do func(r *repository, shown string) error) error {
+func on(cmd *cobra.Command, argument string, access store.Access, do func(r *node.Repository, shown string) error) error {
 	location, at, path, err := icechunk.ParseLocation(argument)
 	if err != nil {
 		return err
@@ -71,15 +64,11 @@ func on(cmd *cobra.Command, argument string, access store.Access, do func(r *rep
 		return failure.BadArgument("leave out @ and what follows it: the command is about the whole repository")
 	}
 	shown := session.WithoutSecrets(location)
-	s, root, err := store.OpenPlain(cmd.Context(), location, access)
+	r, err := node.OpenRepository(cmd.Context(), location, access)
 	if err != nil {
-		return failure.On(cmd.Name(), shown, node.RepositoryMeant(cmd.Context(), location, err))
+		return failure.On(cmd.Name(), shown, err)
 	}
-	r, err := icechunk.Open(cmd.Context(), s, root, &icechunk.Options{Location: location})
-	if err != nil {
-		return failure.On(cmd.Name(), shown, errors.Join(err, store.Close(s)))
-	}
-	err = do(&repository{r, s, root}, shown)
+	err = do(r, shown)
 	return errors.Join(err, failure.On(cmd.Name(), shown, r.Close()))
 }
 
@@ -141,12 +130,12 @@ be read. With --for it stops after that time, and the next gc begins anew.`,
 		if g.opt.DryRun {
 			access = store.ReadOnly
 		}
-		return on(cmd, args[0], access, func(r *repository, shown string) error { return g.run(cmd, r, shown) })
+		return on(cmd, args[0], access, func(r *node.Repository, shown string) error { return g.run(cmd, r, shown) })
 	}
 	return c
 }
 
-func (g *garbage) run(cmd *cobra.Command, r *repository, shown string) error {
+func (g *garbage) run(cmd *cobra.Command, r *node.Repository, shown string) error {
 	if g.opt.OlderThan == 0 {
 		g.opt.OlderThan = -1 // as the library says it
 	}
@@ -155,7 +144,7 @@ func (g *garbage) run(cmd *cobra.Command, r *repository, shown string) error {
 			return err
 		}
 	}
-	before, _, err := r.temporary(cmd.Context())
+	before, _, err := temporary(cmd.Context(), r)
 	if err != nil {
 		return failure.On("gc", shown, err)
 	}
@@ -171,7 +160,7 @@ func (g *garbage) run(cmd *cobra.Command, r *repository, shown string) error {
 		}
 		return withCheck(failure.On("gc", shown, err), shown, state)
 	}
-	temporary, err := g.temporary(cmd.Context(), r, before, report.Cutoff)
+	left, err := g.temporary(cmd.Context(), r, before, report.Cutoff)
 	if err != nil {
 		return failure.On("gc", shown, err)
 	}
@@ -187,7 +176,7 @@ func (g *garbage) run(cmd *cobra.Command, r *repository, shown string) error {
 	for _, k := range []struct {
 		name string
 		icechunk.Deleted
-	}{{"snapshot", report.Snapshots}, {"transaction log", report.Transactions}, {"manifest", report.Manifests}, {"chunk", report.Chunks}, {"backup", report.Backups}, {"temporary file", temporary}} {
+	}{{"snapshot", report.Snapshots}, {"transaction log", report.Transactions}, {"manifest", report.Manifests}, {"chunk", report.Chunks}, {"backup", report.Backups}, {"temporary file", left}} {
 		kinds[k.name+"s"] = deleted(k.Deleted)
 		all = icechunk.Deleted{Objects: all.Objects + k.Objects, Bytes: all.Bytes + k.Bytes}
 		if k.Objects > 0 {
@@ -214,8 +203,8 @@ func (g *garbage) run(cmd *cobra.Command, r *repository, shown string) error {
 
 // temporary counts the temporary files that were there before, and that a collection has
 // deleted or would delete.
-func (g *garbage) temporary(ctx context.Context, r *repository, before map[string]leftover.File, cutoff time.Time) (gone icechunk.Deleted, err error) {
-	after, _, err := r.temporary(ctx)
+func (g *garbage) temporary(ctx context.Context, r *node.Repository, before map[string]leftover.File, cutoff time.Time) (gone icechunk.Deleted, err error) {
+	after, _, err := temporary(ctx, r)
 	for name, f := range before {
 		_, stays := after[name]
 		if g.opt.DryRun {
@@ -257,7 +246,7 @@ On a terminal it asks first; elsewhere it needs --yes.`,
 	e := new(expiry)
 	f := c.Flags()
 	flagtext.Duration(f, &e.olderThan, "older-than", 0, "expire commits that are older than this `TIME`, such as 90d")
-	flagtext.Var(f, &e.before, "before", "", "expire commits before this `DATE`, such as 2026-01-01 or 2026-01-01T12:00:00Z", flagtext.Syntax(parseTime))
+	flagtext.Var(f, &e.before, "before", "", "expire commits before this `DATE`, such as 2026-01-01 or 2026-01-01T12:00:00Z", flagtext.Syntax(node.ParseTime))
 	f.BoolVar(&e.opt.Branches, "delete-branches", false, "delete the branches that lead to an expired commit, except main")
 	f.BoolVar(&e.opt.Tags, "delete-tags", false, "delete the tags that lead to an expired commit; their names are never used again")
 	f.BoolVar(&e.opt.DryRun, "dry-run", false, "change nothing, and say what would expire")
@@ -271,19 +260,9 @@ On a terminal it asks first; elsewhere it needs --yes.`,
 		if err != nil {
 			return err
 		}
-		return on(cmd, args[0], access, func(r *repository, shown string) error { return e.run(cmd, r, shown, before) })
+		return on(cmd, args[0], access, func(r *node.Repository, shown string) error { return e.run(cmd, r, shown, before) })
 	}
 	return c
-}
-
-// parseTime parses a time, or the start of a day in UTC.
-func parseTime(text string) (t time.Time, err error) {
-	for _, form := range []string{time.RFC3339, "2006-01-02T15:04", time.DateOnly} {
-		if t, err = time.Parse(form, text); err == nil {
-			return t, nil
-		}
-	}
-	return t, fmt.Errorf("%q is no time such as 2026-01-01 or 2026-01-01T12:00:00Z", text)
 }
 
 // time returns the time before which commits expire.
@@ -292,7 +271,7 @@ func (e *expiry) time(cmd *cobra.Command) (time.Time, error) {
 		return time.Time{}, err
 	}
 	if e.before != "" {
-		return parseTime(e.before)
+		return node.ParseTime(e.before)
 	}
 	if !cmd.Flags().Changed("older-than") {
 		return time.Time{}, failure.BadUsage("expire needs --older-than or --before")
@@ -300,7 +279,7 @@ func (e *expiry) time(cmd *cobra.Command) (time.Time, error) {
 	return time.Now().Add(-e.olderThan), nil
 }
 
-func (e *expiry) run(cmd *cobra.Command, r *repository, shown string, before time.Time) error {
+func (e *expiry) run(cmd *cobra.Command, r *node.Repository, shown string, before time.Time) error {
 	expire := func(dry bool) (*icechunk.ExpiryReport, error) {
 		opt := e.opt
 		opt.DryRun = dry
