@@ -445,7 +445,7 @@ func isChunkName(name string) bool {
 	return name == "c" || strings.Trim(strings.TrimPrefix(name, "c."), "0123456789.") == ""
 }
 
-// folderOf returns the folder that a key is in without the last parts that may be those
+// folderOf returns the folder of a key, without the parts at its end that may be the name
 // of a chunk. It is the path of the array, or one above it if the array has such a name.
 func folderOf(key store.Key) string {
 	text := key.String()
@@ -506,7 +506,8 @@ func (s *Session) owns(key store.Key) bool {
 	return isOwn(key) && !s.place(key).chunk
 }
 
-// isOwn reports whether a key has a name as what Varve keeps beside nodes.
+// isOwn reports whether a part of a key begins as the names of what Varve keeps beside
+// nodes.
 func isOwn(key store.Key) bool { return isOwnName(key.String()) }
 
 func isOwnName(path string) bool {

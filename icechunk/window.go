@@ -381,8 +381,8 @@ func (c *commit) windows(ctx context.Context, n, was *format.Node, is *staged) (
 	return all, nil
 }
 
-// look returns how many references of an array manifests have, and an error for the case
-// that others take their place and have fewer fields.
+// look counts the references of an array in manifests. laterErr is set if they have
+// fields of a later version, which new manifests would lack.
 func (c *commit) look(ctx context.Context, n *format.Node, manifests []format.ManifestRef) (refs int, laterErr, err error) {
 	for _, m := range manifests {
 		is, err := c.repository.manifest(ctx, c.base.content, m.ID)

@@ -169,6 +169,9 @@ func TestIcechunkDiffAfterAppend(t *testing.T) {
 		}
 	}
 	compared("elements        a  those in both are equal\n")
+	// Both documents begin alike.
+	compared("_shapes\":[[3]]}}, now …_shapes\":[[3,1]]}}\n")
+	compared("  shape: [3], now [4]\n")
 	do(t, "", "write", main+"/a", "--value", "9", "--select", "1")
 	compared("a  element [1] differs: 2 and 9\n")
 	if got := must(t, "", "icechunk", "diff", dir, "main", "main"); !strings.Contains(got, "main and main have the same nodes and chunks") {

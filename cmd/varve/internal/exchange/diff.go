@@ -4,7 +4,6 @@ package exchange
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -174,7 +173,7 @@ func membersOf(a, b []byte) []member {
 		}
 		for _, name := range slices.Sorted(maps.Keys(names)) {
 			switch {
-			case bytes.Equal(compact(x[name]), compact(y[name])):
+			case phrase.Compact(x[name]) == phrase.Compact(y[name]):
 			case prefix == "" && name == "attributes":
 				add("attributes.", x[name], y[name])
 			default:
@@ -184,14 +183,6 @@ func membersOf(a, b []byte) []member {
 	}
 	add("", a, b)
 	return list
-}
-
-func compact(raw []byte) []byte {
-	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil {
-		return raw
-	}
-	return b.Bytes()
 }
 
 // addValues compares the elements of arrays that are in both snapshots and have changed.
@@ -242,7 +233,8 @@ func (f *diffFacts) print(w *bufio.Writer) error {
 		for _, path := range paths {
 			fmt.Fprintf(w, "%-14s  %s\n", what, nameOf(path))
 			for _, m := range f.Documents[path] {
-				fmt.Fprintf(w, "  %s: %s, now %s\n", phrase.Printable(m.Name), text(m.A), text(m.B))
+				was, is := texts(m.A, m.B)
+				fmt.Fprintf(w, "  %s: %s, now %s\n", phrase.Printable(m.Name), was, is)
 			}
 		}
 	}
@@ -278,10 +270,23 @@ func nameOf(path string) string {
 	return phrase.Shorten(phrase.Printable(path), 120)
 }
 
-// text returns a value of a document for a line.
-func text(raw json.RawMessage) string {
-	if raw == nil {
-		return "none"
+// texts returns two values of a document for a line. If they are long, their common
+// beginning is left out: a grid of many edges would else look the same in both.
+func texts(a, b json.RawMessage) (was, is string) {
+	const most, shared = 60, 12
+	text := func(raw json.RawMessage) []rune {
+		if raw == nil {
+			return []rune("none")
+		}
+		return []rune(phrase.Printable(phrase.Compact(raw)))
 	}
-	return phrase.Shorten(phrase.Printable(string(compact(raw))), 60)
+	x, y := text(a), text(b)
+	n := 0
+	for n < min(len(x), len(y)) && x[n] == y[n] {
+		n++
+	}
+	if cut := n - shared; cut > 0 && max(len(x), len(y)) > most {
+		x, y = append([]rune("…"), x[cut:]...), append([]rune("…"), y[cut:]...)
+	}
+	return phrase.Shorten(string(x), most), phrase.Shorten(string(y), most)
 }
