@@ -10,6 +10,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -500,7 +501,9 @@ func (c *creation) clearRemains(ctx context.Context, p store.Path) error {
 
 // sorted returns the paths of a map, each before those below it.
 func sorted[V any](places map[store.Path]V) []store.Path {
-	return slices.SortedFunc(maps.Keys(places), func(a, b store.Path) int { return strings.Compare(a.String(), b.String()) })
+	list := slices.Collect(maps.Keys(places))
+	sort.Slice(list, func(i, j int) bool { return list[i].String() < list[j].String() })
+	return list
 }
 
 // write stores all documents in one batch.

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"sort"
 	"strings"
 
 	"varve.dev/zarr"
@@ -215,7 +216,7 @@ func (r *Array) keep(f zarr.ShardFault, most int) {
 
 // sortFound sorts the faults by chunk and keeps the first ones.
 func (r *Array) sortFound(most int) {
-	slices.SortStableFunc(r.Found, func(x, y zarr.ShardFault) int { return slices.Compare(x.Shard, y.Shard) })
+	sort.SliceStable(r.Found, func(i, j int) bool { return slices.Compare(r.Found[i].Shard, r.Found[j].Shard) < 0 })
 	if len(r.Found) > most {
 		clear(r.Found[most:]) // release what is dropped
 		r.Found = r.Found[:most]

@@ -3,7 +3,6 @@
 package check
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/codec"
@@ -422,8 +422,8 @@ func (p *parts) take(ctx context.Context, r *Array, a *zarr.Array, most int) (bo
 	if done != all {
 		return false, nil // a part has not seen the array
 	}
-	slices.SortFunc(list, func(x, y taken) int {
-		return cmp.Compare(share{x.task, p.of}.place(r.Path), share{y.task, p.of}.place(r.Path))
+	sort.Slice(list, func(i, j int) bool {
+		return share{list[i].task, p.of}.place(r.Path) < share{list[j].task, p.of}.place(r.Path)
 	})
 	return true, r.addParts(list, most)
 }

@@ -13,6 +13,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -214,7 +215,7 @@ func (c *clone) single(ctx context.Context) (format.Reference, error) {
 	branches := []format.Reference{{Name: mainBranch, Snapshot: i}}
 	if _, ok := format.Find(repo.Branches, branch); ok && branch != mainBranch {
 		branches = append(branches, format.Reference{Name: branch, Snapshot: i})
-		slices.SortFunc(branches, func(a, b format.Reference) int { return strings.Compare(a.Name, b.Name) })
+		sort.Slice(branches, func(i, j int) bool { return branches[i].Name < branches[j].Name })
 	}
 	repo.Branches = branches
 	repo.Tags = slices.DeleteFunc(repo.Tags, func(ref format.Reference) bool { return !strings.HasPrefix(at, tagPrefix) || ref.Name != tag })

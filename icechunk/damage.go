@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -50,7 +51,7 @@ func (c *inspection) virtual(ctx context.Context) error {
 	if err := cmp.Or(g.Wait(), ctx.Err()); err != nil {
 		return err
 	}
-	slices.SortFunc(found, func(a, b Finding) int { return strings.Compare(a.Key, b.Key) })
+	sort.Slice(found, func(i, j int) bool { return found[i].Key < found[j].Key })
 	forbidden := map[string]int{}
 	for _, f := range found {
 		forbidden[f.place]++

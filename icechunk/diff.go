@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	"varve.dev/zarr/icechunk/internal/format"
@@ -268,5 +269,5 @@ func (d *diff) finish() {
 			d.Documents[pathOf(n)] = [2][]byte{was.Document, n.Document}
 		}
 	}
-	slices.SortFunc(d.Moved, func(x, y Moved) int { return strings.Compare(x.To, y.To) })
+	sort.Slice(d.Moved, func(i, j int) bool { return d.Moved[i].To < d.Moved[j].To })
 }

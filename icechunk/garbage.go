@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -214,7 +215,7 @@ func (g *garbage) sweepBackups(ctx context.Context) error {
 			former = append(former, e)
 		}
 	}
-	slices.SortFunc(former, func(a, b store.Entry) int { return strings.Compare(a.Name, b.Name) }) // they count down
+	sort.Slice(former, func(i, j int) bool { return former[i].Name < former[j].Name }) // they count down
 	former = slices.DeleteFunc(former[min(g.opt.Backups, len(former)):], func(e store.Entry) bool {
 		return needed[e.Name] || !g.isOld(found{Entry: e})
 	})

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -509,7 +510,7 @@ func (r *Repository) overwritten(ctx context.Context, repo *format.Repository, m
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b Overwritten) int { return b.Time.Compare(a.Time) })
+	sort.Slice(list, func(i, j int) bool { return list[i].Time.After(list[j].Time) })
 	return list, left, nil
 }
 

@@ -38,7 +38,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -560,5 +560,5 @@ func (r *Repository) ancestorsV1(ctx context.Context, id ID) iter.Seq2[Commit, e
 }
 
 func sortReferences(list []Reference) {
-	slices.SortFunc(list, func(a, b Reference) int { return strings.Compare(a.Name, b.Name) })
+	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
 }

@@ -14,6 +14,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -701,7 +702,7 @@ func (s *Session) listing() *listing {
 			l.nodes = append(l.nodes, format.Node{ID: n.id, Path: path, Document: n.document, IsArray: n.shape != nil})
 		}
 	}
-	slices.SortFunc(l.nodes, func(a, b format.Node) int { return strings.Compare(a.Path, b.Path) })
+	sort.Slice(l.nodes, func(i, j int) bool { return l.nodes[i].Path < l.nodes[j].Path })
 	l.chunks = s.chunksOf(s.base)
 	return l
 }

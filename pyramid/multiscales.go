@@ -4,11 +4,11 @@ package pyramid
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sort"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/ome"
@@ -283,7 +283,7 @@ func (w *work) datasets(d *description, levels int) []dataset {
 		list = append(list, dataset{Path: w.layout.path(k + 1), Transformations: transformations(s, t, shifted || w.Method.centred())})
 	}
 	if len(list) > 1+levels {
-		slices.SortStableFunc(list[1:], func(a, b dataset) int { return cmp.Compare(a.size(), b.size()) })
+		sort.SliceStable(list[1:], func(i, j int) bool { return list[1+i].size() < list[1+j].size() })
 	}
 	return list
 }

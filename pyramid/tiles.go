@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"hash/fnv"
 	"slices"
+	"sort"
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/reduction"
@@ -132,7 +133,9 @@ func depthFirst(r *reduction.Reducer, grids []*grid.Grid, of tiles) [][]int64 {
 		}
 		list = append(list, p)
 	}
-	slices.SortFunc(list, func(a, b tilePlace) int { return slices.CompareFunc(a.numbers, b.numbers, cmp.Compare[int64]) })
+	sort.Slice(list, func(i, j int) bool {
+		return slices.CompareFunc(list[i].numbers, list[j].numbers, cmp.Compare[int64]) < 0
+	})
 	order := make([][]int64, len(list))
 	for i, p := range list {
 		order[i] = p.index

@@ -12,6 +12,7 @@ import (
 	"iter"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 
 	"varve.dev/zarr"
@@ -45,10 +46,11 @@ func (c *copier) survey(ctx context.Context) error {
 			return err
 		}
 	}
-	slices.SortFunc(c.documents, func(a, b document) int {
+	sort.Slice(c.documents, func(i, j int) bool {
+		a, b := c.documents[i], c.documents[j]
 		// Deepest nodes first, and in a node the document that makes it last. A
 		// crash while they are written then leaves no group that lacks members.
-		return cmp.Or(strings.Count(b.rel, "/")-strings.Count(a.rel, "/"), a.rank-b.rank, strings.Compare(a.rel, b.rel))
+		return cmp.Or(strings.Count(b.rel, "/")-strings.Count(a.rel, "/"), a.rank-b.rank, strings.Compare(a.rel, b.rel)) < 0
 	})
 	c.tally()
 	top := func(names ...string) bool {

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sort"
 	"strings"
 
 	"varve.dev/zarr/internal/own"
@@ -84,7 +85,7 @@ func (m *Manifest) References() (n int64) {
 
 // sort sorts the nodes by path, which puts a group before what is below it.
 func (m *Manifest) sort() {
-	slices.SortFunc(m.Groups, func(a, b Group) int { return strings.Compare(a.Path, b.Path) })
+	sort.Slice(m.Groups, func(i, j int) bool { return m.Groups[i].Path < m.Groups[j].Path })
 	slices.SortFunc(m.Arrays, func(a, b *Array) int { return strings.Compare(a.Path, b.Path) })
 }
 

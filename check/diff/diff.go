@@ -21,6 +21,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 
 	"varve.dev/zarr"
@@ -178,7 +179,7 @@ func (c *comparer) members(ctx context.Context, g, h *zarr.Group) error {
 			}
 		}
 	}
-	slices.SortStableFunc(c.Unread, func(a, b Unread) int { return strings.Compare(a.Path, b.Path) })
+	sort.SliceStable(c.Unread, func(i, j int) bool { return c.Unread[i].Path < c.Unread[j].Path })
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -432,8 +433,9 @@ func rolesOf(items []gdal.Item) (roles []gdal.Item) {
 			roles = append(roles, role)
 		}
 	}
-	slices.SortFunc(roles, func(a, b gdal.Item) int {
-		return strings.Compare(a.Sample+" "+a.Role+" "+a.Text, b.Sample+" "+b.Role+" "+b.Text)
+	sort.Slice(roles, func(i, j int) bool {
+		a, b := roles[i], roles[j]
+		return a.Sample+" "+a.Role+" "+a.Text < b.Sample+" "+b.Role+" "+b.Text
 	})
 	return slices.Compact(roles)
 }

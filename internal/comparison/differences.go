@@ -12,6 +12,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"sort"
 	"sync"
 
 	"varve.dev/zarr/codec"
@@ -425,7 +426,7 @@ func (r *regions) trim(n int) {
 }
 
 func (r *regions) sort() {
-	slices.SortFunc(r.list, func(a, b Region) int { return slices.Compare(a.First, b.First) })
+	sort.Slice(r.list, func(i, j int) bool { return slices.Compare(r.list[i].First, r.list[j].First) < 0 })
 }
 
 // all returns at most most regions, sorted. The last one has the rest.
@@ -456,17 +457,18 @@ func union(a, b Region) Region {
 // joined returns all regions, after joining those that are one box together.
 func (r *regions) joined() []Region {
 	regions := r.list
-	slices.SortFunc(regions, func(a, b Region) int { return slices.Compare(a.First, b.First) })
+	sort.Slice(regions, func(i, j int) bool { return slices.Compare(regions[i].First, regions[j].First) < 0 })
 	for axis := range rank(regions) {
 		// Neighbours along the axis follow each other if the axis is the last one to
 		// sort by.
-		slices.SortStableFunc(regions, func(a, b Region) int {
-			for i := range a.Box {
-				if i != axis && a.Box[i] != b.Box[i] {
-					return slices.Compare([]int64{a.Box[i].Start, a.Box[i].Stop}, []int64{b.Box[i].Start, b.Box[i].Stop})
+		sort.SliceStable(regions, func(i, j int) bool {
+			a, b := regions[i].Box, regions[j].Box
+			for k := range a {
+				if k != axis && a[k] != b[k] {
+					return slices.Compare([]int64{a[k].Start, a[k].Stop}, []int64{b[k].Start, b[k].Stop}) < 0
 				}
 			}
-			return int(min(1, max(-1, a.Box[axis].Start-b.Box[axis].Start)))
+			return a[axis].Start < b[axis].Start
 		})
 		kept := regions[:0]
 		for _, r := range regions {

@@ -3,11 +3,11 @@
 package job
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"slices"
+	"sort"
 )
 
 // Status says how far the work of a plan is, by the records beside it.
@@ -126,8 +126,9 @@ func (s *StageStatus) read(ctx context.Context, f *folder, done, claims []listed
 			s.Claimed++
 		}
 	}
-	slices.SortFunc(records, func(a, b Record) int {
-		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Number, b.Number))
+	sort.Slice(records, func(i, j int) bool {
+		a, b := records[i], records[j]
+		return a.Seconds > b.Seconds || a.Seconds == b.Seconds && a.Number < b.Number
 	})
 	if len(records) > 0 {
 		s.Median = records[len(records)/2].Seconds

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
+	"sort"
 
 	"varve.dev/zarr/internal/directory"
 	"varve.dev/zarr/internal/nodename"
@@ -311,9 +311,8 @@ func (n Node) membersBelow(ctx context.Context) (arrays, groups []store.Path, er
 		return nil
 	}
 	err = walk(n.Path)
-	byPath := func(a, b store.Path) int { return strings.Compare(a.String(), b.String()) }
-	slices.SortFunc(arrays, byPath)
-	slices.SortFunc(groups, func(a, b store.Path) int { return byPath(b, a) })
+	sort.Slice(arrays, func(i, j int) bool { return arrays[i].String() < arrays[j].String() })
+	sort.Slice(groups, func(i, j int) bool { return groups[i].String() > groups[j].String() })
 	return arrays, groups, err
 }
 

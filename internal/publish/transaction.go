@@ -11,7 +11,7 @@ import (
 	"io/fs"
 	"math"
 	"slices"
-	"strings"
+	"sort"
 	"sync/atomic"
 
 	"varve.dev/zarr/internal/budget"
@@ -57,7 +57,7 @@ func (decidedError) Is(target error) bool { return target == ErrIncomplete }
 func UpdateAll(ctx context.Context, parts []Participant, after After) (err error) {
 	parts = slices.Clone(parts)
 	// All writers lock in the order of paths, so they cannot deadlock.
-	slices.SortFunc(parts, func(a, b Participant) int { return strings.Compare(a.Path.String(), b.Path.String()) })
+	sort.Slice(parts, func(i, j int) bool { return parts[i].Path.String() < parts[j].Path.String() })
 	t := &transaction{after: after, locks: new(Locks)}
 	defer func() { err = t.unlock(err) }()
 	if err := t.plan(ctx, parts); err != nil {

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"sort"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -101,7 +101,7 @@ func (l *Ledger) Changes() []Change {
 			list = append(list, c)
 		}
 	}
-	slices.SortFunc(list, func(a, b Change) int { return strings.Compare(a.Key.String(), b.Key.String()) })
+	sort.Slice(list, func(i, j int) bool { return list[i].Key.String() < list[j].Key.String() })
 	return list
 }
 

@@ -4,6 +4,7 @@ package staging
 
 import (
 	"slices"
+	"sort"
 
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/blocks"
@@ -210,7 +211,7 @@ func (p *Predictor) sourcesOf(of part) func(yield func([]int64) bool) {
 		for _, c := range cells {
 			lists[i] = append(lists[i], c.sources...)
 		}
-		slices.SortFunc(lists[i], func(a, b grid.Interval) int { return int(a.Start - b.Start) })
+		sort.Slice(lists[i], func(a, b int) bool { return lists[i][a].Start < lists[i][b].Start })
 		lists[i] = unite(lists[i])
 	}
 	return func(yield func([]int64) bool) {

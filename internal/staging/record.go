@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/grid"
@@ -215,7 +216,7 @@ func (j *Job) Records(records []Record) *Records {
 			r.list = append(r.list, numberedRecord{numberIn(r.cells, rec.Index), rec.Fold, rec.Stored, rec.Version})
 		}
 	}
-	slices.SortStableFunc(r.list, func(a, b numberedRecord) int { return cmp.Compare(a.number, b.number) })
+	sort.SliceStable(r.list, func(i, j int) bool { return r.list[i].number < r.list[j].number })
 	return r
 }
 

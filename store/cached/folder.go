@@ -3,7 +3,6 @@
 package cached
 
 import (
-	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -16,7 +15,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
-	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -279,7 +278,7 @@ func (d *disk) count(l *ledger, dir string) error {
 
 // oldest sorts the queue and cuts it.
 func (d *disk) oldest() {
-	slices.SortFunc(d.queue, func(a, b used) int { return cmp.Compare(a.mtime, b.mtime) })
+	sort.Slice(d.queue, func(i, j int) bool { return d.queue[i].mtime < d.queue[j].mtime })
 	d.queue = d.queue[:min(len(d.queue), mostQueued)]
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 	"strings"
 	"sync/atomic"
 
@@ -196,7 +197,7 @@ func parseDirectory(raw []byte, l layout) (members []member, replaced int, err e
 // cannot overwrite a member, such as zarr-python's ZipStore, append another one. Readers
 // that index the directory by name, such as Python's zipfile, find the last.
 func lastOfName(all []member) []member {
-	slices.SortStableFunc(all, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].name < all[j].name })
 	last := all[:0:0]
 	for i := range all {
 		if i+1 == len(all) || all[i].name != all[i+1].name {

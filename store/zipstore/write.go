@@ -3,10 +3,9 @@
 package zipstore
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"slices"
+	"sort"
 	"unicode/utf8"
 
 	"varve.dev/zarr/internal/vfs"
@@ -198,7 +197,7 @@ func (a *writer) publish() (published bool, err error) {
 		members = append(members, m)
 		length += m.data - m.off + m.size
 	}
-	slices.SortFunc(members, func(x, y written) int { return cmp.Compare(x.off, y.off) })
+	sort.Slice(members, func(i, j int) bool { return members[i].off < members[j].off })
 	// The log also has values that were replaced or deleted. An archive must not have
 	// bytes that belong to no member, because readers may refuse it.
 	if length != a.log.end {

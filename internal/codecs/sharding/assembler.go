@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 
 	"varve.dev/zarr/codec"
 	"varve.dev/zarr/internal/budget"
@@ -274,7 +275,8 @@ func (d *editor) patch() bool {
 // shares reports whether patches overlap each other or inner chunks that stay, as in a
 // shard that stores equal inner chunks once.
 func (d *editor) shares(patches []store.Patch) bool {
-	sorted := slices.SortedFunc(slices.Values(patches), func(a, b store.Patch) int { return cmp.Compare(a.Off, b.Off) })
+	sorted := slices.Clone(patches)
+	sort.Slice(sorted, func(i, j int) bool { return sorted[i].Off < sorted[j].Off })
 	for i, p := range sorted[1:] {
 		if before := sorted[i]; before.Off+int64(len(before.Data)) > p.Off {
 			return true

@@ -3,12 +3,12 @@
 package sharding
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"sync"
 
 	"varve.dev/zarr/codec"
@@ -294,7 +294,7 @@ func (d *checker) checkGroup(s stretch, group []want) error {
 		})
 	})
 	// Goroutines end in any order, so sort their results.
-	slices.SortFunc(found, func(a, b sharedCheck) int { return cmp.Compare(a.at, b.at) })
+	sort.Slice(found, func(i, j int) bool { return found[i].at < found[j].at })
 	for _, l := range found {
 		for i, w := range l.same {
 			// If the list is full, count the rest together. There may be millions.

@@ -14,7 +14,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strings"
+	"sort"
 	"sync"
 	"time"
 
@@ -264,7 +264,9 @@ func (r *request) sum() sighting {
 	if r.f.level != nil {
 		fmt.Fprintf(h, "%s\n", r.f.level.key)
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(r.stamps), func(a, b store.Key) int { return strings.Compare(a.String(), b.String()) }) {
+	keys := slices.Collect(maps.Keys(r.stamps))
+	sort.Slice(keys, func(i, j int) bool { return keys[i].String() < keys[j].String() })
+	for _, key := range keys {
 		is := r.stamps[key]
 		if is.version == "" {
 			return sighting{weak: true}

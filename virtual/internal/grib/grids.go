@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 
 	"varve.dev/zarr/codec"
@@ -237,7 +238,7 @@ func (k *kind) values(entries []entry) []level {
 	for i, e := range entries {
 		list[i] = k.value(e)
 	}
-	slices.SortFunc(list, level.compare)
+	sort.Slice(list, func(i, j int) bool { return list[i].compare(list[j]) < 0 })
 	return slices.Clip(slices.Compact(list))
 }
 

@@ -3,10 +3,9 @@
 package hdf5
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"slices"
+	"sort"
 
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/virtual/scan"
@@ -69,11 +68,12 @@ func (r *reader) denseAttributes(m *message, list []attribute) ([]attribute, err
 		return err
 	})
 	// The records are in the order of the hashes of names, which means nothing to users.
-	slices.SortFunc(list[begin:], func(a, b attribute) int {
+	sort.Slice(list[begin:], func(i, j int) bool {
+		a, b := &list[begin+i], &list[begin+j]
 		if ordered {
-			return cmp.Compare(a.order, b.order)
+			return a.order < b.order
 		}
-		return cmp.Compare(a.name, b.name)
+		return a.name < b.name
 	})
 	return list, err
 }

@@ -3,8 +3,7 @@
 package hdf5
 
 import (
-	"cmp"
-	"slices"
+	"sort"
 
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/quantity"
@@ -70,7 +69,7 @@ func (k *chunks) gather() error {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(k.list, func(a, b scan.Chunk) int { return cmp.Compare(a.Number, b.Number) })
+	sort.Slice(k.list, func(i, j int) bool { return k.list[i].Number < k.list[j].Number })
 	// Which of two chunks counts would depend on the order of reading.
 	for i := 1; i < len(k.list); i++ {
 		if k.list[i].Number == k.list[i-1].Number {

@@ -3,9 +3,9 @@
 package hdf5
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -193,7 +193,8 @@ func (d *datatype) compound() (dtype.Type, error) {
 		}
 	}
 	// Fields are declared in any order. Those of a struct of Zarr lie in its own.
-	sorted := slices.SortedFunc(slices.Values(d.fields), func(a, b field) int { return cmp.Compare(a.offset, b.offset) })
+	sorted := slices.Clone(d.fields)
+	sort.Slice(sorted, func(i, j int) bool { return sorted[i].offset < sorted[j].offset })
 	var list []dtype.Field
 	end := int64(0)
 	for _, f := range sorted {

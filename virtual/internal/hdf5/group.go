@@ -5,6 +5,7 @@ package hdf5
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 
 	"varve.dev/zarr/internal/quantity"
@@ -36,7 +37,7 @@ func (r *reader) links(o *object) (list []link, err error) {
 		}
 		list = append(list, more...)
 	}
-	slices.SortFunc(list, func(a, b link) int { return cmp.Compare(a.name, b.name) })
+	sort.Slice(list, func(i, j int) bool { return list[i].name < list[j].name })
 	for i, l := range list {
 		if l.name == "" || strings.Contains(l.name, "/") || i > 0 && l.name == list[i-1].name {
 			return nil, within(scan.Corruptf("a link named %q, which is no name or there twice", l.name), "group", o.address)

@@ -3,8 +3,8 @@
 package hdf5
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 
 	"varve.dev/zarr/virtual/scan"
 )
@@ -146,7 +146,7 @@ func (r *reader) newHeader(o *object) error {
 	if ordered {
 		// Writers put a message into any gap that is large enough. netCDF tracks the
 		// order of creation, and numbers attributes by it.
-		slices.SortStableFunc(o.messages, func(a, b message) int { return cmp.Compare(a.order, b.order) })
+		sort.SliceStable(o.messages, func(i, j int) bool { return o.messages[i].order < o.messages[j].order })
 	}
 	return nil
 }

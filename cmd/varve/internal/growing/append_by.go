@@ -3,12 +3,12 @@
 package growing
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -155,7 +155,7 @@ func (g *appending) placing(cmd *cobra.Command, source string, more *growth.Gain
 			by, source, phrase.Plural(unknown, "value"), beside, phrase.Word(by))
 	}
 	// The coordinate may have grown before the array.
-	slices.SortFunc(all.Present, func(a, b growth.PlanePlace) int { return cmp.Compare(a.Cell, b.Cell) })
+	sort.Slice(all.Present, func(i, j int) bool { return all.Present[i].Cell < all.Present[j].Cell })
 	for _, at := range all.Present {
 		switch end := g.array.Shape()[g.axis]; {
 		case at.Cell < end:

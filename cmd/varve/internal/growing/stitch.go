@@ -4,12 +4,12 @@ package growing
 
 import (
 	"bufio"
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -184,7 +184,7 @@ func (f *stitchFlags) byCoordinate(cmd *cobra.Command, segments []segment) error
 			return failure.BadArgument("%s counts in units %s, and that of the first segment in %s: give the segments in order, without --sort", location, unit, units)
 		}
 	}
-	slices.SortStableFunc(segments, func(a, b segment) int { return cmp.Compare(a.first, b.first) })
+	sort.SliceStable(segments, func(i, j int) bool { return segments[i].first < segments[j].first })
 	return nil
 }
 

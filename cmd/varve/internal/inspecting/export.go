@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -159,14 +160,8 @@ func exportTable(cmd *cobra.Command, location, sel, file string, decoded bool) e
 	if err := isTable(columns); err != nil {
 		return failure.On(cmd.Name(), location, err)
 	}
-	slices.SortStableFunc(columns, func(a, b export.Column) int {
-		switch first, second := cf.IsCoordinate(a.Array), cf.IsCoordinate(b.Array); {
-		case first == second:
-			return 0
-		case first:
-			return -1
-		}
-		return 1
+	sort.SliceStable(columns, func(i, j int) bool {
+		return cf.IsCoordinate(columns[i].Array) && !cf.IsCoordinate(columns[j].Array)
 	})
 	print := func(w *bufio.Writer) error {
 		return format.Within(session.LimitOf(cmd), w, func(w *bufio.Writer) error { return format.WriteTable(cmd, columns, w) })

@@ -153,7 +153,7 @@ func (s *shading) list(limit time.Duration) error {
 	})
 	switch {
 	case err == nil:
-		slices.SortFunc(s.chunks, func(a, b []int64) int { return cmp.Compare(firstIndex(a), firstIndex(b)) })
+		sort.Slice(s.chunks, func(i, j int) bool { return firstIndex(s.chunks[i]) < firstIndex(s.chunks[j]) })
 		s.listed = true
 	// The time is over, but not for the command. Keep a sample.
 	case s.Context.Err() == nil && (errors.Is(err, errTooMany) || errors.Is(err, context.DeadlineExceeded)):

@@ -8,7 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -309,7 +309,7 @@ func (e *expiry) run(cmd *cobra.Command, r *node.Repository, shown string, befor
 		ids = append(ids, c.ID.String())
 		commits = append(commits, expired{c.ID.String(), c.Time.UTC(), c.Message})
 	}
-	slices.SortFunc(commits, func(a, b expired) int { return b.Time.Compare(a.Time) })
+	sort.Slice(commits, func(i, j int) bool { return commits[i].Time.After(commits[j].Time) })
 	lines := []string{fmt.Sprintf("%s  commits before %s: %s %s", phrase.Printable(shown), before.UTC().Format(time.DateTime), phrase.Count(int64(len(ids))), done)}
 	for i, c := range commits {
 		if i == session.MostShown {
