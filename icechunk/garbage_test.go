@@ -247,7 +247,8 @@ func TestGarbage(t *testing.T) {
 	}
 	again, err := r.CollectGarbage(t.Context(), noAge)
 	try(t, err)
-	if want := (icechunk.GarbageReport{Cutoff: again.Cutoff, Foreign: 2}); *again != want {
+	want = icechunk.GarbageReport{Cutoff: again.Cutoff, Foreign: 2, Records: icechunk.Deleted{Objects: 1}}
+	if again.Records.Bytes = 0; *again != want {
 		t.Errorf("%+v", *again)
 	}
 }
