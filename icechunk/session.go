@@ -381,6 +381,9 @@ func (s *Session) Can(op store.Op) bool {
 	return false
 }
 
+// IsPrivate reports that nobody else reads what the session stages.
+func (s *Session) IsPrivate() bool { return true }
+
 // Write implements [store.Writer].
 func (s *Session) Write(ctx context.Context, c store.Change, d store.Durability) (store.Written, error) {
 	return s.write(ctx, c, d, s.repository.write)
