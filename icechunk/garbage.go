@@ -357,11 +357,51 @@ func (g *garbage) kept(repo *format.Repository) []bool {
 	return kept
 }
 
+// addLost adds to the old snapshots those that have no object any more, and to which
+// nothing leads. What tells their age is the object repo. Nobody can read them, so they
+// would stop every collection.
+func (g *garbage) addLost(ctx context.Context, repo *format.Repository) error {
+	for i, reached := range repo.Reachable() {
+		s := repo.Snapshots[i]
+		if reached || !s.Time.Before(g.report.Cutoff) {
+			continue
+		}
+		_, err := store.Stat(ctx, g.store, g.root.MustKey(snapshotName(s.ID)))
+		if errors.Is(err, fs.ErrNotExist) {
+			g.old.Add(s.ID, struct{}{})
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unread adds to the error for a snapshot that cannot be read why the collection needs it.
+func (g *garbage) unread(repo *format.Repository, name string, err error) error {
+	text, _ := strings.CutPrefix(name, snapshotFolder+"/")
+	id, _ := format.ParseObjectID(text) // or no snapshot has it
+	at, ok := repo.FindSnapshot(id)
+	if !ok {
+		return err
+	}
+	for kind, refs := range map[string][]format.Reference{"branch": repo.Branches, "tag": repo.Tags} {
+		for _, ref := range refs {
+			for i := ref.Snapshot; i >= 0; i = repo.Snapshots[i].Parent {
+				if i == at {
+					return fmt.Errorf("%w; the %s %q leads to it: put the object back, or move or delete the %s", err, kind, ref.Name, kind)
+				}
+			}
+		}
+	}
+	return fmt.Errorf("%w; no branch and no tag leads to it: put the object back, or collect garbage when its commit of %s is older than the cutoff", err, repo.Snapshots[at].Time.UTC().Format(time.RFC3339))
+}
+
 // mark marks the snapshots that stay, and all that they name.
 func (g *garbage) mark(ctx context.Context, repo *format.Repository) error {
 	if err := g.timely(); err != nil {
 		return err
 	}
+	g.failed = func(name string, err error) error { return g.unread(repo, name, err) }
 	if !g.end.IsZero() {
 		within, cancel := context.WithDeadlineCause(ctx, g.end, errTime)
 		defer cancel()
@@ -399,6 +439,9 @@ var visitedTogether = 256 // less in tests
 // release marks what stays, and takes the snapshots that do not out of the object repo.
 func (g *garbage) release(ctx context.Context) error {
 	repo, err := g.look(ctx)
+	if err == nil {
+		err = g.addLost(ctx, repo)
+	}
 	if err == nil {
 		err = g.loadMarks(ctx, repo)
 	}
