@@ -376,7 +376,7 @@ func (g *garbage) addLost(ctx context.Context, repo *format.Repository) error {
 	return nil
 }
 
-// unread adds to the error for a snapshot that cannot be read why the collection needs it.
+// unread adds to the error for a snapshot that cannot be read why it is needed.
 func (g *garbage) unread(repo *format.Repository, name string, err error) error {
 	text, _ := strings.CutPrefix(name, snapshotFolder+"/")
 	id, _ := format.ParseObjectID(text) // or no snapshot has it
