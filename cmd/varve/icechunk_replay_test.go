@@ -296,6 +296,12 @@ func TestIcechunkAmend(t *testing.T) {
 		t.Error(status, errs)
 	}
 	wants("[1,2,3,4,5,6]", "rival", "all days  author=bob", "varve write", "varve create")
+	// A rebase would find no conflict with this one.
+	_, errs, status = rivalled(t, "[7]", []string{" < create " + main + "/g --group -m group"}, "append", main+"/a", "--format", "json", "--amend")
+	if status == 0 || !strings.Contains(errs, "--amend would replace that commit") {
+		t.Error(status, errs)
+	}
+	wants("[1,2,3,4,5,6]", "group", "rival", "all days  author=bob", "varve write", "varve create")
 	must(t, "", "icechunk", "branch", dir, "new", "--at", icechunkFirst)
 	if _, errs, status := execute(t, "", "create", strings.Replace(main, "@main", "@new", 1)+"/b", "--group", "--amend"); status == 0 || !strings.Contains(errs, "never amended: commit") {
 		t.Error(status, errs)
