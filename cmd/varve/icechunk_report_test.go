@@ -109,7 +109,7 @@ func TestIcechunkMessages(t *testing.T) {
 		status int
 		text   string
 	}{
-		{"icechunk", 2, "ACTION is missing: the actions are init, log, branch, tag, check, "},
+		{"icechunk", 2, "ACTION is missing: the actions are init, log, branch, tag, container, check, "},
 		{"icechunk " + dir, 2, "ACTION is missing before " + dir},
 		{"icechunk lgo " + dir, 2, `there is no action "lgo" (did you mean log?)`},
 		{"icechunk log", 2, "REPOSITORY is missing"},
