@@ -38,8 +38,8 @@ func (r *Repository) Containers(ctx context.Context) ([]string, error) {
 // or replaces the one with its prefix. Other programs find there how to open the places
 // of virtual chunks; Varve needs none. The location is that of a folder or of keys in an
 // object store, such as s3://bucket/raw?region=us-east-1. Its options may be endpoint,
-// region, anon and requester_pays for S3, and account_name for Azure. Credentials are left
-// out: readers give theirs. The rest of the configuration stays as it is.
+// region, anon and requester_pays for S3, and account_name for Azure. Credentials are
+// left out: readers give theirs. The rest of the configuration stays as it is.
 func (r *Repository) AddContainer(ctx context.Context, location string) error {
 	prefix, place, err := containerAt(driver.Reveal(ctx, location))
 	if err != nil {
