@@ -103,6 +103,9 @@ func (c *commit) merge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if l.Later {
+		return c.repository.fail(transactionName(c.base.ID()), errLater)
+	}
 	if len(l.Moves) > 0 {
 		return fmt.Errorf("%w: the commit %v has moved nodes, and such a commit is not amended: commit", zarr.ErrUnsupported, c.base.ID())
 	}

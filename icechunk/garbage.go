@@ -363,7 +363,7 @@ func (g *garbage) kept(repo *format.Repository) []bool {
 func (g *garbage) addLost(ctx context.Context, repo *format.Repository) error {
 	for i, reached := range repo.Reachable() {
 		s := repo.Snapshots[i]
-		if reached || !s.Time.Before(g.report.Cutoff) {
+		if _, old := g.old.Of(s.ID); old || reached || !s.Time.Before(g.report.Cutoff) {
 			continue
 		}
 		_, err := store.Stat(ctx, g.store, g.root.MustKey(snapshotName(s.ID)))

@@ -392,6 +392,10 @@ type TransactionLog struct {
 	UpdatedArrays, UpdatedGroups []NodeID // that have another document
 	Chunks                       []ChunkChanges
 	Moves                        []Move
+	Extra                        []byte // of later versions of the specification
+	// Later means that the log has fields that this package does not know, which may tell
+	// of changes that nothing else does.
+	Later bool
 }
 
 // ChunkChanges are the chunks of an array that were added, replaced or deleted, in order.
@@ -426,7 +430,7 @@ func (l *TransactionLog) Sort() {
 	})
 }
 
-// Merge adds the changes of another log.
+// Merge adds the changes of another log, and keeps what that has besides.
 func (l *TransactionLog) Merge(o *TransactionLog) {
 	other := o.nodes()
 	for i, list := range l.nodes() {
@@ -441,6 +445,7 @@ func (l *TransactionLog) Merge(o *TransactionLog) {
 		l.Chunks[i].Indices = append(l.Chunks[i].Indices, c.Indices...)
 	}
 	l.Moves = append(l.Moves, o.Moves...)
+	l.Extra, l.Later = o.Extra, o.Later
 	l.Sort()
 	for _, list := range l.nodes() {
 		*list = slices.Compact(*list)
@@ -480,11 +485,13 @@ func (l *TransactionLog) Encode() []byte {
 			return b.EndObject()
 		}))
 	}
+	extra := b.bytes(l.Extra)
 	b.StartObject(10)
 	b.structure(0, l.ID[:])
 	for i, to := range lists {
 		b.offset(i+1, to)
 	}
+	b.offset(9, extra)
 	return b.finish(b.EndObject())
 }
 
@@ -494,7 +501,8 @@ func ParseTransactionLog(body []byte) (*TransactionLog, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &TransactionLog{ID: t.objectID(0, "ID")}
+	t.known(10)
+	l := &TransactionLog{ID: t.objectID(0, "ID"), Extra: t.bytes(9)}
 	for i, list := range l.nodes() {
 		for v, k := t.vector(i+1, len(NodeID{})), 0; k < v.len; k++ {
 			*list = append(*list, NodeID(v.element(k)))
@@ -502,9 +510,10 @@ func ParseTransactionLog(body []byte) (*TransactionLog, error) {
 	}
 	for _, is := range t.vector(7, 4).tables() {
 		c := ChunkChanges{}
+		is.known(2)
 		copy(c.Node[:], is.structure(0, len(c.Node)))
 		for _, chunk := range is.vector(1, 4).tables() {
-			coordinates := chunk.vector(0, 4)
+			coordinates := chunk.known(1).vector(0, 4)
 			index := make([]uint32, 0, coordinates.len)
 			for n := range coordinates.len {
 				index = append(index, uint32(number(coordinates.element(n))))
@@ -515,9 +524,10 @@ func ParseTransactionLog(body []byte) (*TransactionLog, error) {
 	}
 	for _, is := range t.vector(8, 4).tables() {
 		m := Move{From: is.text(0), To: is.text(1), IsArray: is.number(3, 1, 0) != 0}
-		copy(m.Node[:], is.structure(2, len(m.Node)))
+		copy(m.Node[:], is.known(4).structure(2, len(m.Node)))
 		l.Moves = append(l.Moves, m)
 	}
+	l.Later = b.later
 	if b.err != nil {
 		return nil, fmt.Errorf("transaction log: %w", b.err)
 	}
