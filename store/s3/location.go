@@ -30,7 +30,7 @@ func init() {
 //
 // The store begins at the first segment of the path whose name ends in ".zarr"; the rest
 // is the path of the node. Without such a segment the store is the whole path. A segment
-// that ends in ".zip" is an archive, which can only be read.
+// that ends in ".zip" or ".ozx" is an archive, which can only be read.
 //
 // The options, named as in other programs, are
 //
