@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 
 	"varve.dev/zarr"
@@ -17,6 +18,7 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/internal/subset"
+	"varve.dev/zarr/selection"
 )
 
 // FileFormat writes data sets as files of one format. An implementation has the options
@@ -91,7 +93,11 @@ func DatasetOf(ctx context.Context, g *zarr.Group, choose Choose) (*Dataset, err
 			groups[m.Path] = below
 			above.Groups = append(above.Groups, below)
 		case *zarr.Array:
-			if err := above.add(ctx, m.Name(), n, choose); err != nil {
+			s, err := choose(ctx, n)
+			if err == nil {
+				err = above.add(m.Name(), s)
+			}
+			if err != nil {
 				return nil, fmt.Errorf("%s: %w", m.Path, err)
 			}
 		}
@@ -99,12 +105,9 @@ func DatasetOf(ctx context.Context, g *zarr.Group, choose Choose) (*Dataset, err
 	return d, nil
 }
 
-// add adds an array.
-func (d *Dataset) add(ctx context.Context, name string, a *zarr.Array, choose Choose) error {
-	s, err := choose(ctx, a)
-	if err != nil {
-		return err
-	}
+// add adds the selected elements of an array.
+func (d *Dataset) add(name string, s *Source) (err error) {
+	a := s.Array
 	v := &Variable{Source: s, Name: name}
 	if v.Attributes, err = attributesIn(a.Metadata().Attributes); err != nil {
 		return err
@@ -124,42 +127,79 @@ func (d *Dataset) add(ctx context.Context, name string, a *zarr.Array, choose Ch
 	return nil
 }
 
-// DatasetWith returns the data set of an array and of the arrays that describe it: the
-// coordinates of its dimensions, and those that the attributes of CF name. As in xarray,
-// they come from its group, or from the nearest one above.
-func DatasetWith(ctx context.Context, name string, a *zarr.Array, choose Choose) (*Dataset, error) {
+// DatasetWith returns the data set of the selected elements of an array, and of the
+// arrays that describe it: the coordinates of its dimensions, and those that the
+// attributes of CF name. As in xarray, they come from its group, or from the nearest one
+// above. They have the same elements along the dimensions that they share.
+func DatasetWith(ctx context.Context, name string, s *Source) (*Dataset, error) {
 	d := &Dataset{}
-	if err := d.add(ctx, name, a, choose); err != nil {
+	if err := d.add(name, s); err != nil {
 		return nil, err
 	}
-	queue := []*Variable{d.Variables[0]}
-	for len(queue) > 0 {
-		of := queue[0]
-		queue = queue[1:]
-		for _, other := range of.references() {
+	for next := 0; next < len(d.Variables); next++ {
+		for _, other := range d.Variables[next].references() {
 			if slices.ContainsFunc(d.Variables, func(v *Variable) bool { return v.Name == other }) {
 				continue
 			}
-			c, err := cf.Beside(ctx, a, other)
-			switch {
-			case errors.Is(err, fs.ErrNotExist):
+			c, err := cf.Beside(ctx, s.Array, other)
+			if errors.Is(err, fs.ErrNotExist) {
 				continue // many dimensions have no coordinate
-			case err != nil:
+			}
+			if err != nil {
 				return nil, fmt.Errorf("%s, which describes the array: %w", other, err)
 			}
 			// Another array of that name, such as one of other dimensions, describes
 			// something else.
-			if c == nil || !describes(c, a) {
+			if !describes(c, s.Array) {
 				continue
 			}
-			if err := d.add(ctx, other, c, choose); err != nil {
-				return nil, fmt.Errorf("%s: %w", other, err)
+			if err := d.addBeside(ctx, other, c, s); err != nil {
+				return nil, fmt.Errorf("%s, which describes the array: %w", other, err)
 			}
-			queue = append(queue, d.Variables[len(d.Variables)-1])
 		}
 	}
-	slices.SortStableFunc(d.Variables, func(a, b *Variable) int { return strings.Compare(a.Name, b.Name) })
+	sort.Slice(d.Variables, func(i, j int) bool { return d.Variables[i].Name < d.Variables[j].Name })
 	return d, nil
+}
+
+// addBeside adds an array with the elements that a selection of another has.
+func (d *Dataset) addBeside(ctx context.Context, name string, c *zarr.Array, s *Source) error {
+	items := make(selection.Orthogonal, c.Rank())
+	for i, dimension := range c.DimensionNames() {
+		at := slices.Index(s.Array.DimensionNames(), dimension)
+		if dimension != "" && at >= 0 {
+			axis, _ := (*subset.Elements)(s.Selection).Along(at)
+			items[i] = itemOf(axis)
+		}
+	}
+	v, err := c.View(items)
+	if err != nil {
+		return err
+	}
+	beside, err := Of(ctx, v, s.Decoding != nil)
+	if err != nil {
+		return err
+	}
+	return d.add(name, beside)
+}
+
+// itemOf returns the item of a selection that selects the elements of an axis.
+func itemOf(a subset.Axis) selection.Item {
+	switch {
+	case a.Given() != nil:
+		return selection.List(a.Given()...)
+	case a.Drop:
+		return selection.At(a.Start)
+	case a.Count == 0:
+		return selection.Span(0, 0)
+	case a.Flip:
+		stop := a.Start - 1
+		if stop < 0 {
+			stop = selection.Open
+		}
+		return selection.Stepped(a.Start+(a.Count-1)*a.Step, stop, -a.Step)
+	}
+	return selection.Stepped(a.Start, a.Start+(a.Count-1)*a.Step+1, a.Step)
 }
 
 // describes reports whether the dimensions that an array shares with another have the

@@ -104,3 +104,24 @@ func (r *Reader) tiles(ctx context.Context, tile []int64, box grid.Box, use func
 	}
 	return TooLong(err)
 }
+
+// ChunkAlong returns the length of the chunks along an axis of Shape, in selected
+// elements: that of inner chunks if there are any, the most frequent one if they differ,
+// and the longer one of two that are as frequent.
+func ChunkAlong(s *Source, axis int) int64 {
+	e := (*subset.Elements)(s.Selection)
+	axes := e.Axes()
+	if axes == nil {
+		return s.Shape[axis]
+	}
+	length, most := int64(1), int64(0)
+	for r := range s.Array.Core().State().Finest().Axis(axes[axis]).Edges() {
+		if r.Count > most || r.Count == most && r.Length > length {
+			length, most = r.Length, r.Count
+		}
+	}
+	if a, _ := e.Along(axes[axis]); a.Step > 1 {
+		length = checked.CeilDiv(length, a.Step)
+	}
+	return length
+}
