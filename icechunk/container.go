@@ -51,14 +51,19 @@ func (r *Repository) AddContainer(ctx context.Context, location string) error {
 	})
 }
 
-// RemoveContainer removes the container with a prefix from the configuration.
+// RemoveContainer removes the container with a prefix from the configuration, as
+// [Repository.Containers] returns it or as [Repository.AddContainer] took it.
 func (r *Repository) RemoveContainer(ctx context.Context, prefix string) error {
+	text, _, _ := strings.Cut(prefix, "?")
+	text = strings.TrimSuffix(text, "/") + "/"
 	return r.configure(ctx, func(list map[string]any) error {
-		if list[prefix] == nil {
-			return fmt.Errorf("%w: container %q", ErrNoReference, driver.Redact(prefix))
+		for _, name := range []string{text, decoded(text)} {
+			if list[name] != nil {
+				delete(list, name)
+				return nil
+			}
 		}
-		delete(list, prefix)
-		return nil
+		return fmt.Errorf("%w: container %q", ErrNoReference, driver.Redact(prefix))
 	})
 }
 
@@ -166,5 +171,6 @@ func containerAt(location string) (prefix string, place map[string]any, err erro
 	if (u.Host == "") != (u.Scheme == "file") || slices.Contains(strings.Split(u.Path, "/"), "..") {
 		return bad("it has no bucket, or its path leads upwards")
 	}
-	return u.Scheme + "://" + u.Host + strings.TrimSuffix(u.EscapedPath(), "/") + "/", place, nil
+	// The reference compares it with locations whose escapes it has decoded.
+	return u.Scheme + "://" + u.Host + strings.TrimSuffix(u.Path, "/") + "/", place, nil
 }

@@ -253,9 +253,9 @@ func TestIcechunkVirtualBucket(t *testing.T) {
 	request := map[string]any{"op": "hashes", "group": "g", "bucket": bucket, "endpoint": service.URL, "user": s3test.User, "secret": s3test.Secret}
 	oracle := startReference(t, dir)
 	oracle.ask(t, request, &found)
-	check(t, r.AddContainer(t.Context(), "s3://"+bucket+"?region=us-east-1&endpoint="+service.URL))
+	check(t, r.AddContainer(t.Context(), "s3://"+bucket+"/100%25%20of%20a%20b+c.zarr?region=us-east-1&endpoint="+service.URL))
 	var stored map[string]elements
-	request["stored"] = true
+	request["stored"], request["prefix"] = true, "s3://"+bucket+"/"+node+"/"
 	oracle.ask(t, request, &stored)
 	if len(stored) == 0 || !reflect.DeepEqual(stored, found) {
 		t.Errorf("by the container of the repository the reference reads %v, want %v", stored, found)

@@ -92,6 +92,7 @@ def hashes(request):
     else:
         prefix, access = "file://" + request["folder"] + "/", icechunk.credentials.LocalFileSystemAccess
         place = icechunk.local_filesystem_store(request["folder"])
+    prefix = request.get("prefix", prefix)
     config = icechunk.RepositoryConfig.default()
     config.set_virtual_chunk_container(icechunk.VirtualChunkContainer(prefix, place))
     if request.get("stored"):

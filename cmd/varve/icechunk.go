@@ -270,11 +270,11 @@ func (f *icechunkFlags) container(cmd *cobra.Command, r *icechunk.Repository, _ 
 		if err != nil {
 			return err
 		}
-		location = (&url.URL{Scheme: "file", Path: filepath.ToSlash(folder)}).String()
+		location = (&url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(folder), "/")}).String()
 	}
 	shown := session.WithoutSecrets(location)
 	if f.remove {
-		return f.done(cmd, "container", shown, "deleted", r.RemoveContainer(ctx, strings.TrimSuffix(location, "/")+"/"))
+		return f.done(cmd, "container", shown, "deleted", r.RemoveContainer(ctx, location))
 	}
 	return f.done(cmd, "container", shown, "added", r.AddContainer(ctx, location))
 }
