@@ -416,7 +416,11 @@ func (g *garbage) mark(ctx context.Context, repo *format.Repository) error {
 			}
 		}
 	}
-	for group := range slices.Chunk(ids, visitedTogether) {
+	together := max(1, len(ids))
+	if !g.end.IsZero() {
+		together = min(together, visitedTogether)
+	}
+	for group := range slices.Chunk(ids, together) {
 		err := g.visit(ctx, group)
 		if err == nil {
 			continue
@@ -432,8 +436,8 @@ func (g *garbage) mark(ctx context.Context, repo *format.Repository) error {
 	return nil
 }
 
-// visitedTogether is how many snapshots are visited before their manifests are. It bounds
-// the snapshots that are read again after the time was over.
+// visitedTogether is how many snapshots are visited before their manifests are, if the
+// time is bounded. These are read again after the time was over.
 var visitedTogether = 256 // less in tests
 
 // release marks what stays, and takes the snapshots that do not out of the object repo.
