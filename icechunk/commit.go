@@ -202,7 +202,7 @@ func (c *commit) gatherNode(ctx context.Context, path string, files map[ID]forma
 	if is == nil {
 		return nil
 	}
-	if was != nil && c.nodes[path] == nil && len(c.chunks[is.id]) == 0 {
+	if was != nil && c.nodes[path] == nil && c.chunks[is.id].len() == 0 {
 		// Nothing has changed, also in a document that this program does not understand.
 		c.snapshot.Nodes = append(c.snapshot.Nodes, *was)
 		return c.keepFiles(was.Manifests, files)

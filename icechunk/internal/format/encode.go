@@ -325,10 +325,9 @@ type ManifestWriter struct {
 	refs, arrays []flatbuffers.UOffsetT
 }
 
-// NewManifestWriter returns a writer for about so many references.
-func NewManifestWriter(refs int) *ManifestWriter {
-	return &ManifestWriter{b: newBuilder(64 * refs), refs: make([]flatbuffers.UOffsetT, 0, refs)}
-}
+// NewManifestWriter returns a writer for a manifest of about so many bytes. One that is
+// longer is moved in memory again and again.
+func NewManifestWriter(size int) *ManifestWriter { return &ManifestWriter{b: newBuilder(size)} }
 
 // Add adds a reference to those of an array, which are ordered by their indices. It does
 // not keep the index.
@@ -362,12 +361,15 @@ func (w *ManifestWriter) Finish(id ObjectID) []byte {
 
 func (b builder) reference(ref ChunkRef) flatbuffers.UOffsetT {
 	index := b.list(4, len(ref.Index), 4, func(i int) { b.PrependUint32(ref.Index[i]) })
-	data, location, etag, extra := flatbuffers.UOffsetT(0), flatbuffers.UOffsetT(0), b.text(ref.ETag), b.bytes(ref.Extra)
+	data, location, etag, extra := flatbuffers.UOffsetT(0), flatbuffers.UOffsetT(0), flatbuffers.UOffsetT(0), b.bytes(ref.Extra)
+	if len(ref.ETag) > 0 {
+		etag = b.CreateByteString(ref.ETag)
+	}
 	switch ref.Payload {
 	case Inline:
 		data = b.CreateByteVector(ref.Data)
 	case Virtual:
-		location = b.CreateString(ref.Location)
+		location = b.CreateByteString(ref.Location)
 	}
 	b.StartObject(10)
 	b.offset(refIndex, index)
