@@ -21,8 +21,9 @@ type stagedChunks struct {
 	hash  func(name string) uint64
 	at    map[uint64]position // by the hash of the name, or by the next number that was free
 	pages [][]byte
-	count int // of the records that hold
-	dead  int // records of chunks that were set again or forgotten
+	count int    // of the records that hold
+	dead  int    // records of chunks that were set again or forgotten
+	body  []byte // of the last record that was made
 }
 
 // position is where a record begins. A record has a byte, live or 0, and a list of bytes
@@ -83,9 +84,8 @@ func (c *stagedChunks) set(name string, ref format.ChunkRef) {
 			c.set(string(name), old.reference(p))
 		}
 	}
-	body := appendList(make([]byte, 0, 128), name)
-	body = appendReference(body, ref)
-	n, last := 1+binary.MaxVarintLen64+len(body), len(c.pages)-1
+	c.body = appendReference(appendList(c.body[:0], name), ref)
+	n, last := 1+binary.MaxVarintLen64+len(c.body), len(c.pages)-1
 	if last < 0 || cap(c.pages[last])-len(c.pages[last]) < n {
 		last++
 		c.pages = append(c.pages, make([]byte, 0, max(n, min(firstPage<<min(last, 16), longPage))))
@@ -93,7 +93,7 @@ func (c *stagedChunks) set(name string, ref format.ChunkRef) {
 	slot, _, _ := c.slot(name)
 	page := &c.pages[last]
 	c.at[slot] = position{uint32(last), uint32(len(*page))}
-	*page = appendList(append(*page, live), body)
+	*page = appendList(append(*page, live), c.body)
 	c.count++
 }
 

@@ -288,11 +288,11 @@ func (c *commit) gatherWindow(ctx context.Context, n, was *format.Node, w *windo
 	if o.stays && !isMoved && len(w.changes) == 0 {
 		return o, nil
 	}
-	size, laterErr, err := c.look(ctx, w.manifests)
+	size, laterErr, err := c.look(ctx, n, w.manifests)
 	if err != nil {
 		return o, err
 	}
-	m := &draft{n: n, writer: format.NewManifestWriter(size + typicalReference*(len(w.old)+len(w.changes)))}
+	m := &draft{n: n, writer: format.NewManifestWriter(size + format.TypicalReference*(len(w.old)+len(w.changes)))}
 	if o.changed, err = w.merge(n, c.oldRefs(ctx, was, w), isMoved, m.add); err != nil {
 		return o, err
 	}
@@ -305,9 +305,8 @@ func (c *commit) gatherWindow(ctx context.Context, n, was *format.Node, w *windo
 	o.manifest = format.ManifestRef{ID: newID(), Extents: m.extents}
 	o.file = format.ManifestFile{ID: o.manifest.ID, References: uint32(m.writer.Len())}
 	m.writer.EndArray(n.ID)
-	data, err := format.Seal(program, format.KindManifest, m.writer.Finish(o.manifest.ID))
-	o.file.Size = uint64(len(data))
-	o.object = object{manifestName(o.manifest.ID), format.KindManifest, data}
+	o.object, err = c.seal(manifestName(o.manifest.ID), format.KindManifest, m.writer.Finish(o.manifest.ID))
+	o.file.Size = uint64(len(o.object.data))
 	return o, err
 }
 
@@ -358,7 +357,7 @@ func (c *commit) windows(ctx context.Context, n, was *format.Node, is *staged) (
 				w.manifests = append(w.manifests, m)
 				continue
 			}
-			if _, laterErr, err := c.look(ctx, []format.ManifestRef{m}); err != nil || laterErr != nil {
+			if _, laterErr, err := c.look(ctx, n, []format.ManifestRef{m}); err != nil || laterErr != nil {
 				return nil, cmp.Or(err, laterErr)
 			}
 			for ref, err := range c.base.manifestRefs(ctx, was, m) {
@@ -388,18 +387,15 @@ func (c *commit) windows(ctx context.Context, n, was *format.Node, is *staged) (
 	return all, nil
 }
 
-// typicalReference is about how many bytes a reference takes in a manifest.
-const typicalReference = 96
-
-// look adds the lengths of manifests, in bytes. laterErr is set if they have fields of a
-// later version, which new manifests would lack.
-func (c *commit) look(ctx context.Context, manifests []format.ManifestRef) (size int, laterErr, err error) {
+// look adds the lengths of manifests, in bytes, if their locations were not compressed.
+// laterErr is set if they have fields of a later version, which new manifests would lack.
+func (c *commit) look(ctx context.Context, n *format.Node, manifests []format.ManifestRef) (size int, laterErr, err error) {
 	for _, m := range manifests {
 		is, err := c.repository.manifest(ctx, c.base.content, m.ID)
 		if err != nil {
 			return 0, nil, err
 		}
-		if size += int(is.Size()); is.Later {
+		if size += max(int(is.Size()), format.TypicalReference*is.Of(n.ID).Len()); is.Later {
 			laterErr = errLater
 		}
 	}

@@ -104,9 +104,48 @@ func TestTransactionLogs(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		l.Sort()
-		again, err := ParseTransactionLog(l.Encode())
+		body = l.Encode()
+		for _, c := range l.Chunks {
+			for _, index := range c.Indices {
+				_ = append(index, math.MaxUint32)
+			}
+		}
+		if !bytes.Equal(l.Encode(), body) {
+			t.Errorf("%s: an index that grows changes another one", name)
+		}
+		again, err := ParseTransactionLog(body)
 		if err != nil || !reflect.DeepEqual(l, again) {
 			t.Errorf("%s: %v, %+v, want %+v", name, err, again, l)
+		}
+	}
+}
+
+// TestSeal compares bodies of many lengths with what objects decode to.
+func TestSeal(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{2})
+	for _, n := range []int{0, 1, 1 << 15, 1<<15 + 1, 300_000, 12 << 20} {
+		body := make([]byte, n)
+		_, _ = random.Read(body[n/2:])
+		data, err := Seal("test", KindManifest, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, got, err := Open(data, KindManifest, 1<<30); err != nil || !bytes.Equal(got, body) {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+		frame, other := data[envelopeLength:], append(bytes.Clone(body), 1)
+		for what, err := range map[string]error{
+			"a longer body": compare(frame, other), "an empty frame": compare(nil, other), "a part": compare(frame[:len(frame)-1], body),
+		} {
+			if err == nil {
+				t.Errorf("%d bytes: %s is what was encoded", n, what)
+			}
+		}
+		if other = other[:n]; n > 0 {
+			other[n-1]++
+			if compare(frame, other) == nil || compare(frame, body[:n-1]) == nil {
+				t.Errorf("%d bytes: another body is what was encoded", n)
+			}
 		}
 	}
 }
