@@ -305,7 +305,10 @@ func (c *commit) gatherWindow(ctx context.Context, n, was *format.Node, w *windo
 	o.manifest = format.ManifestRef{ID: newID(), Extents: m.extents}
 	o.file = format.ManifestFile{ID: o.manifest.ID, References: uint32(m.writer.Len())}
 	m.writer.EndArray(n.ID)
-	o.object, err = c.seal(manifestName(o.manifest.ID), format.KindManifest, m.writer.Finish(o.manifest.ID))
+	body, err := m.writer.Finish(o.manifest.ID)
+	if err == nil {
+		o.object, err = c.seal(manifestName(o.manifest.ID), format.KindManifest, body)
+	}
 	o.file.Size = uint64(len(o.object.data))
 	return o, err
 }

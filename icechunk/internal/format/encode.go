@@ -15,6 +15,7 @@ import (
 
 	flatbuffers "github.com/google/flatbuffers/go"
 	"github.com/klauspost/compress/zstd"
+	"varve.dev/zarr"
 )
 
 // version is that of the objects that are written.
@@ -350,7 +351,12 @@ func (b builder) array(n Node) flatbuffers.UOffsetT {
 type ManifestWriter struct {
 	b            builder
 	refs, arrays []flatbuffers.UOffsetT
+	isFull       bool
 }
+
+// mostManifest bounds a manifest, in bytes: a builder panics beyond 1 GiB. Tests change
+// it.
+var mostManifest = 1 << 30
 
 // TypicalReference is about how many bytes a reference takes in a manifest.
 const TypicalReference = 96
@@ -358,12 +364,19 @@ const TypicalReference = 96
 // NewManifestWriter returns a writer for a manifest of about so many bytes. One that is
 // longer is moved in memory again and again.
 func NewManifestWriter(size int) *ManifestWriter {
+	size = min(size, mostManifest)
 	return &ManifestWriter{b: newBuilder(size), refs: make([]flatbuffers.UOffsetT, 0, size/TypicalReference)}
 }
 
 // Add adds a reference to those of an array, which are ordered by their indices. It does
 // not keep the index.
-func (w *ManifestWriter) Add(ref ChunkRef) { w.refs = append(w.refs, w.b.reference(ref)) }
+func (w *ManifestWriter) Add(ref ChunkRef) {
+	// Tables, lists and what pads them, and the end of the manifest, have less than 1 KiB.
+	need := 1<<10 + 4*(len(ref.Index)+len(w.refs)) + len(ref.Data) + len(ref.Location) + len(ref.ETag) + len(ref.Extra)
+	if w.isFull = w.isFull || int(w.b.Offset())+need > mostManifest; !w.isFull {
+		w.refs = append(w.refs, w.b.reference(ref))
+	}
+}
 
 // Len returns the number of references that were added since the last array.
 func (w *ManifestWriter) Len() int { return len(w.refs) }
@@ -378,8 +391,11 @@ func (w *ManifestWriter) EndArray(node NodeID) {
 	w.arrays = append(w.arrays, w.b.EndObject())
 }
 
-// Finish returns the body of the manifest.
-func (w *ManifestWriter) Finish(id ObjectID) []byte {
+// Finish returns the body of the manifest, or an error if it would be too long.
+func (w *ManifestWriter) Finish(id ObjectID) ([]byte, error) {
+	if w.isFull {
+		return nil, fmt.Errorf("%w: a manifest of more than 1 GiB; let the repository split manifests (manifest.splitting in its configuration)", zarr.ErrUnsupported)
+	}
 	list := w.b.tables(w.arrays)
 	w.b.StartObject(5)
 	w.b.structure(0, id[:])
@@ -388,7 +404,7 @@ func (w *ManifestWriter) Finish(id ObjectID) []byte {
 	// although it is 0.
 	w.b.PrependByte(0)
 	w.b.Slot(3)
-	return w.b.finish(w.b.EndObject())
+	return w.b.finish(w.b.EndObject()), nil
 }
 
 func (b builder) reference(ref ChunkRef) flatbuffers.UOffsetT {
