@@ -371,7 +371,7 @@ func NewManifestWriter(size int) *ManifestWriter {
 // Add adds a reference to those of an array, which are ordered by their indices. It does
 // not keep the index.
 func (w *ManifestWriter) Add(ref ChunkRef) {
-	// Tables, lists and what pads them, and the end of the manifest, have less than 1 KiB.
+	// Tables, padding and the end of the manifest have less than 1 KiB.
 	need := 1<<10 + 4*(len(ref.Index)+len(w.refs)) + len(ref.Data) + len(ref.Location) + len(ref.ETag) + len(ref.Extra)
 	if w.isFull = w.isFull || int(w.b.Offset())+need > mostManifest; !w.isFull {
 		w.refs = append(w.refs, w.b.reference(ref))
