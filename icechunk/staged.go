@@ -76,7 +76,6 @@ func (c *stagedChunks) find(name string) (ref format.ChunkRef, ok bool) {
 
 // set sets the reference of a chunk.
 func (c *stagedChunks) set(name string, ref format.ChunkRef) {
-	c.forget(name)
 	if c.dead > c.count+fewDead {
 		old := *c
 		*c = stagedChunks{hash: c.hash, at: make(map[uint64]position, c.count)}
@@ -84,13 +83,16 @@ func (c *stagedChunks) set(name string, ref format.ChunkRef) {
 			c.set(string(name), old.reference(p))
 		}
 	}
+	slot, p, ok := c.slot(name)
+	if ok {
+		c.drop(p)
+	}
 	c.body = appendReference(appendList(c.body[:0], name), ref)
 	n, last := 1+binary.MaxVarintLen64+len(c.body), len(c.pages)-1
 	if last < 0 || cap(c.pages[last])-len(c.pages[last]) < n {
 		last++
 		c.pages = append(c.pages, make([]byte, 0, max(n, min(firstPage<<min(last, 16), longPage))))
 	}
-	slot, _, _ := c.slot(name)
 	page := &c.pages[last]
 	c.at[slot] = position{uint32(last), uint32(len(*page))}
 	*page = appendList(append(*page, live), c.body)
@@ -100,8 +102,15 @@ func (c *stagedChunks) set(name string, ref format.ChunkRef) {
 // forget makes a chunk one that the session has not changed. Its record stays: the slots
 // of other names may come after its own.
 func (c *stagedChunks) forget(name string) {
-	if _, p, ok := c.slot(name); ok && c.pages[p.page][p.at] == live {
-		c.pages[p.page][p.at] = 0
+	if _, p, ok := c.slot(name); ok {
+		c.drop(p)
+	}
+}
+
+// drop makes a record one that does not hold.
+func (c *stagedChunks) drop(p position) {
+	if first := &c.pages[p.page][p.at]; *first == live {
+		*first = 0
 		c.count, c.dead = c.count-1, c.dead+1
 	}
 }
