@@ -168,7 +168,7 @@ func checkMapping(ctx context.Context, from, to zarr.Elements) error {
 		if name = strings.TrimSpace(name); name == "" || strings.ContainsAny(name, " /") {
 			return nil
 		}
-		m, err := openBeside(ctx, a, name)
+		m, err := Beside(ctx, a, name)
 		if err != nil {
 			return ctx.Err() // a mapping that cannot be opened cannot be compared
 		}

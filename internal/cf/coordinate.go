@@ -39,7 +39,7 @@ func Coordinate(ctx context.Context, a *zarr.Array, dimension string) (*zarr.Arr
 	if axis < 0 {
 		return nil, invalid("there is no dimension %q", dimension)
 	}
-	c, err := openBeside(ctx, a, dimension)
+	c, err := Beside(ctx, a, dimension)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, invalid("dimension %q has no coordinate (an array of that name beside this one); select by index, as %s=0:10", dimension, dimension)
 	}
@@ -58,9 +58,10 @@ func Coordinate(ctx context.Context, a *zarr.Array, dimension string) (*zarr.Arr
 	return c, nil
 }
 
-// openBeside opens the array with a name in the group of a, or in the nearest group
-// above, as in hierarchies of xarray's DataTree.
-func openBeside(ctx context.Context, a *zarr.Array, name string) (*zarr.Array, error) {
+// Beside opens the array with a name in the group of a, or in the nearest group above, as
+// in hierarchies of xarray's DataTree. The caller closes it. If there is none, the error
+// wraps [fs.ErrNotExist].
+func Beside(ctx context.Context, a *zarr.Array, name string) (*zarr.Array, error) {
 	// Any error but a missing node ends the search: an array above has another meaning.
 	for at := a.Path(); at != "" && at != "."; {
 		at = path.Dir(at)

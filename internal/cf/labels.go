@@ -121,7 +121,7 @@ func labelsOf(ctx context.Context, e zarr.Elements, name string, stay []string) 
 	}
 	open := Coordinate
 	if stay != nil {
-		open = openBeside
+		open = Beside
 	}
 	c, err := open(ctx, a, name)
 	// A coordinate that is missing, unusable or too long is not compared.

@@ -123,7 +123,7 @@ func WriteTable(ctx context.Context, columns []Column, w *bufio.Writer) error {
 			if err != nil {
 				return err
 			}
-			c.tell(Width(c.Type))
+			c.Tell(Width(c.Type))
 		}
 		if err := w.WriteByte('\n'); err != nil {
 			return err

@@ -68,7 +68,7 @@ func writeRaw(ctx context.Context, s *Source, w *bufio.Writer) error {
 	return s.Blocks(ctx, func(e Values) error {
 		LittleEndian(s.Type, e.Data)
 		_, err := w.Write(e.Data)
-		s.tell(int64(len(e.Data)))
+		s.Tell(int64(len(e.Data)))
 		return err
 	})
 }
@@ -203,6 +203,14 @@ const (
 	NPY  Format = "npy"  // a NumPy file
 	CSV  Format = "csv"  // a line for each row
 	JSON Format = "json" // nested lists
+)
+
+// The formats of files that hold data sets; see [FileFormat].
+const (
+	NetCDF4  Format = "netcdf4"    // HDF5
+	NetCDF3  Format = "netcdf3"    // CDF-1, the classic format
+	Offset64 Format = "netcdf3-64" // CDF-2
+	CDF5     Format = "cdf5"       // CDF-5
 )
 
 // LeastBytes returns a lower bound of the bytes of the values in a format.

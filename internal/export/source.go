@@ -217,13 +217,13 @@ func (s *Source) Elements(ctx context.Context, use func(elem []byte) error) erro
 				return err
 			}
 		}
-		s.tell(int64(e.Len()) * Width(s.Type))
+		s.Tell(int64(e.Len()) * Width(s.Type))
 		return ctx.Err()
 	})
 }
 
-// tell reports bytes as written.
-func (s *Source) tell(bytes int64) {
+// Tell reports bytes, in memory, of elements that were written.
+func (s *Source) Tell(bytes int64) {
 	if s.Written != nil {
 		s.Written(bytes)
 	}

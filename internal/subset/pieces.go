@@ -166,6 +166,21 @@ func (r *Elements) Part(places grid.Box) *Elements {
 	return &o
 }
 
+// Within is [Elements.Part] for a box that has the axes of [Elements.Shape].
+func (r *Elements) Within(box grid.Box) *Elements {
+	if len(box) == len(r.FullShape()) {
+		return r.Part(box)
+	}
+	places := make(grid.Box, len(r.axes))
+	for i := range places {
+		places[i] = grid.Interval{Stop: 1}
+		if !r.axes[r.axis(i)].Drop {
+			places[i], box = box[0], box[1:]
+		}
+	}
+	return r.Part(places)
+}
+
 // part returns the axis of the places in the interval.
 func (a Axis) part(in grid.Interval) Axis {
 	switch {

@@ -41,6 +41,10 @@ func newZlib(configuration []byte) (any, error) {
 	return zlibCoder{efforts[level]}, nil
 }
 
+// Deflate returns the codec of [Zlib] for a level from 0 to 9, for programs that write
+// other formats than Zarr.
+func Deflate(level int) codec.BytesBytes { return zlibCoder{efforts[level]} }
+
 // efforts maps levels to those of the library, as package gzipcodec does.
 var efforts = [10]int{0, 6, 6, 7, 7, 7, 7, 7, 8, 9}
 

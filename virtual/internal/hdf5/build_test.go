@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"varve.dev/zarr/internal/hdf5"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/virtual/scan"
@@ -49,7 +50,7 @@ func (b *builder) put(list ...any) uint64 {
 // sum adds bytes and their checksum, and returns their address.
 func (b *builder) sum(list ...any) uint64 {
 	p := parts(list...)
-	return b.put(p, lookup3(p))
+	return b.put(p, hdf5.Checksum(p))
 }
 
 // pad grows the file to a size.
@@ -75,7 +76,7 @@ func hard(name string, address uint64) []byte {
 // done writes the superblock, and returns the file.
 func (b *builder) done(root uint64) []byte {
 	s := parts(signature, byte(2), byte(8), byte(8), byte(0), uint64(0), b.extension, uint64(len(b.file)), root)
-	copy(b.file, parts(s, lookup3(s)))
+	copy(b.file, parts(s, hdf5.Checksum(s)))
 	return b.file
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"testing"
 
+	"varve.dev/zarr/internal/hdf5"
 	"varve.dev/zarr/virtual/scan"
 )
 
@@ -22,7 +23,7 @@ const heapPrefix = 4 + 1 + 8 + 2 + 4
 // direct adds a direct block with checksum.
 func (h *heap) direct(offset uint16, object string) uint64 {
 	b := parts("FHDB", byte(0), h.head, offset, uint32(0), object, make([]byte, 64-heapPrefix-len(object)))
-	le.PutUint32(b[heapPrefix-4:], lookup3(b))
+	le.PutUint32(b[heapPrefix-4:], hdf5.Checksum(b))
 	return h.put(b)
 }
 
@@ -42,7 +43,7 @@ func newHeap(b *builder, id int, huge uint64) *heap {
 	root := h.indirect(0, first, unlimited, unlimited, unlimited, unlimited, unlimited, unlimited, child)
 	p := parts("FRHP", byte(0), uint16(id), uint16(0), byte(2), uint32(64), uint64(0), huge, make([]byte, 9*8+8),
 		uint16(2), uint64(64), uint64(64), uint16(16), uint16(1), root, uint16(4))
-	copy(b.file[h.head:], parts(p, lookup3(p)))
+	copy(b.file[h.head:], parts(p, hdf5.Checksum(p)))
 	return h
 }
 
@@ -124,5 +125,5 @@ func (h *heap) setLast(object string) {
 	block := h.file[h.head+head+64:][:64]
 	copy(block[heapPrefix:], object)
 	clear(block[heapPrefix-4 : heapPrefix])
-	le.PutUint32(block[heapPrefix-4:], lookup3(block))
+	le.PutUint32(block[heapPrefix-4:], hdf5.Checksum(block))
 }

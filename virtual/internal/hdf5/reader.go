@@ -6,9 +6,9 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"math/bits"
 
 	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/hdf5"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/virtual/scan"
 )
@@ -112,7 +112,7 @@ func (r *reader) verify(c *cursor) (*cursor, error) {
 	if n < 0 {
 		return nil, scan.Corruptf("%s with a checksum", quantity.Count(len(c.data), "bytes"))
 	}
-	if got, want := lookup3(c.data[:n]), word(c.data[n:]); got != want && !r.trusting {
+	if got, want := hdf5.Checksum(c.data[:n]), uint32(little(c.data[n:])); got != want && !r.trusting {
 		return nil, scan.Corruptf("its checksum is %08x, want %08x", got, want)
 	}
 	c.data = c.data[:n]
@@ -249,48 +249,4 @@ func (c *cursor) err() error {
 		return scan.Corruptf("it ends after %s, which are too few", quantity.Count(len(c.data), "bytes"))
 	}
 	return nil
-}
-
-// lookup3 returns Jenkins' lookup3 hash of bytes, which is the checksum of metadata
-// (specification, VIII.A).
-func lookup3(data []byte) uint32 {
-	// lookup3 also adds an initial value here, which is 0 in the library.
-	a := 0xdeadbeef + uint32(len(data))
-	b, c := a, a
-	// The last 1 to 12 bytes are mixed by final.
-	for len(data) > 12 {
-		a, b, c = a+word(data), b+word(data[4:]), c+word(data[8:])
-		a, b, c = mix(a, b, c)
-		data = data[12:]
-	}
-	if len(data) == 0 {
-		return c
-	}
-	var last [12]byte
-	copy(last[:], data)
-	return final(a+word(last[:]), b+word(last[4:]), c+word(last[8:]))
-}
-
-func word(b []byte) uint32 { return uint32(little(b[:4])) }
-
-func mix(a, b, c uint32) (uint32, uint32, uint32) {
-	rot := bits.RotateLeft32
-	a, c = (a-c)^rot(c, 4), c+b
-	b, a = (b-a)^rot(a, 6), a+c
-	c, b = (c-b)^rot(b, 8), b+a
-	a, c = (a-c)^rot(c, 16), c+b
-	b, a = (b-a)^rot(a, 19), a+c
-	c, b = (c-b)^rot(b, 4), b+a
-	return a, b, c
-}
-
-func final(a, b, c uint32) uint32 {
-	rot := bits.RotateLeft32
-	c = (c ^ b) - rot(b, 14)
-	a = (a ^ c) - rot(c, 11)
-	b = (b ^ a) - rot(a, 25)
-	c = (c ^ b) - rot(b, 16)
-	a = (a ^ c) - rot(c, 4)
-	b = (b ^ a) - rot(a, 14)
-	return (c ^ b) - rot(b, 24)
 }

@@ -56,11 +56,15 @@ func Of(name, file string, read bool) (export.Format, error) {
 		return f, nil
 	case "", "bin", export.Raw:
 		return export.Raw, nil
+	case "nc", "nc4":
+		if !read {
+			return export.NetCDF4, nil
+		}
 	}
 	if read && virtual.IsForeign(file) && !node.Exists(file) { // else its format would be known
 		return "", failure.NotFound("%s: there is no such file", file)
 	}
-	known := ".npy, .csv, .json, .raw or .bin"
+	known := ".npy, .csv, .json, .nc, .raw or .bin"
 	if read {
 		known = ".npy, .json, .raw or .bin"
 	}
@@ -70,10 +74,9 @@ func Of(name, file string, read bool) (export.Format, error) {
 
 // otherFormat returns a hint on how to read or write a file of another format.
 func otherFormat(file string, read bool) string {
-	base := filepath.Base(file)
 	switch ext := strings.ToLower(filepath.Ext(file)); {
-	case slices.Contains(node.NetCDF, ext):
-		return fmt.Sprintf("; to write NetCDF, use Python: xarray.open_zarr(GROUP).to_netcdf(%q)", base)
+	case slices.Contains(node.NetCDF, ext) && !read:
+		return " netcdf4, netcdf3, netcdf3-64 or cdf5"
 	case ext == ".zarr" && !read:
 		return fmt.Sprintf("; varve copy NODE %s makes a Zarr node", phrase.Word(file))
 	case ext == ".npz":

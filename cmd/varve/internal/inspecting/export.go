@@ -31,39 +31,58 @@ import (
 // NewExport returns the command export.
 func NewExport() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "export NODE [--select ELEMENTS] [-o FILE], export GROUP --format csv [-o FILE]",
-		Short: "Write the values of an array to a file or to standard output",
+		Use:   "export NODE [--select ELEMENTS] [-o FILE], export GROUP -o FILE.nc, export GROUP --format csv [-o FILE]",
+		Short: "Write the values of an array to a file or to standard output, or a group to a file",
 		Long: `Write the values of an array to a file or to standard output, as one of these formats:
   raw     C order, little endian, without a header
   npy     NumPy's format
   json    nested lists of values, spelled like fill values in metadata
   csv     lines of values; --header adds coordinates, for pandas or spreadsheets
 
+or a group, or an array with its coordinates, to a file:
+  netcdf4                      NetCDF-4 (.nc), with groups, compressed; HDF5 programs read it, too
+  netcdf3, netcdf3-64, cdf5    the classic formats, which have fewer types and no groups
+
+In a file of NetCDF, values stay as they are stored (packed numbers, times as numbers with units)
+unless --decode unpacks them. Dimensions along which arrays grow by a policy are unlimited. For a
+group, each item of --select has the name of a dimension, and applies to the arrays that have it.
+
 A group whose arrays have one axis, and share its dimension, is a table, which csv can show. Values
 are read and written slab by slab, in bounded memory. A file appears only after it is complete.`,
 		Example: `  varve export era5.zarr/t2m -o t2m.npy
-  varve export era5.zarr/t2m --select time=2020-02,lat=0 --header -o february.csv`,
+  varve export era5.zarr/t2m --select time=2020-02,lat=0 --header -o february.csv
+  varve export era5.zarr --select time=2020-02 -o february.nc`,
 		Args:              usage.Arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
 	sel, decoded := source.SelectionFlag(c), source.DecodeFlag(c)
-	name := format.Flag(c, export.Raw, export.NPY, export.CSV, export.JSON)
+	name := format.Flag(c, export.Raw, export.NPY, export.CSV, export.JSON, export.NetCDF4, export.NetCDF3, export.Offset64, export.CDF5)
 	file := new(string)
 	flagtext.VarP(c.Flags(), file, "output", "o", "the `FILE` to write; standard output by default", argument.FileName)
 	header := c.Flags().Bool("header", false, "for csv: add a line of names, and the values of coordinates")
+	made := newFileFlags(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		return exportArray(cmd, args[0], *sel, *name, *file, *decoded, *header)
+		f, err := format.Of(*name, *file, false)
+		if err != nil {
+			return err
+		}
+		if made.isFile(f) {
+			if *header {
+				return failure.BadUsage("--header is for csv: name the file .csv, or give --format csv")
+			}
+			return exportFile(cmd, args[0], *sel, *file, *decoded, f, made)
+		}
+		if err := made.checkUnused(cmd, f); err != nil {
+			return err
+		}
+		return exportArray(cmd, args[0], *sel, f, *file, *decoded, *header)
 	}
 	return c
 }
 
 // exportArray writes the values of an array. A group may be a table.
-func exportArray(cmd *cobra.Command, location, sel, name, file string, decoded, header bool) error {
-	f, err := format.Of(name, file, false)
-	switch {
-	case err != nil:
-		return err
-	case header && f != export.CSV:
+func exportArray(cmd *cobra.Command, location, sel string, f export.Format, file string, decoded, header bool) error {
+	if header && f != export.CSV {
 		return failure.BadUsage("--header is for csv: name the file .csv, or give --format csv")
 	}
 	toStdout := file == "" || file == "-"

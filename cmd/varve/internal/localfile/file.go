@@ -29,11 +29,32 @@ import (
 // Replace writes a file through a temporary file beside it, so that other programs never
 // read a part of it. A device or a pipe is written directly.
 func Replace(name string, write func(w *bufio.Writer) error) (err error) {
+	if !isRegular(name) {
+		if err := notInNode(name); err != nil {
+			return err
+		}
+		return writeThrough(name, write) // a rename would replace the device or pipe
+	}
+	return ReplaceFile(name, func(f *os.File) error {
+		w := bufio.NewWriterSize(f, 1<<20)
+		return cmp.Or(write(w), w.Flush())
+	})
+}
+
+// isRegular reports whether a file is regular, or new.
+func isRegular(name string) bool {
+	info, err := os.Stat(name)
+	return err != nil || info.Mode().IsRegular()
+}
+
+// ReplaceFile is [Replace] for formats that are not written in order. It refuses devices
+// and pipes.
+func ReplaceFile(name string, write func(f *os.File) error) (err error) {
 	if err := notInNode(name); err != nil {
 		return err
 	}
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return writeThrough(name, write) // a rename would replace the device or pipe
+	if !isRegular(name) {
+		return failure.BadArgument("write %s: it is a device or a pipe, and this format is not written in order: give the name of a file", name)
 	}
 	// The error of CreateTemp would name a file that the user does not know.
 	if folder := filepath.Dir(name); !node.Exists(folder) {
@@ -53,11 +74,9 @@ func Replace(name string, write func(w *bufio.Writer) error) (err error) {
 			err = errors.Join(err, os.Remove(f.Name()))
 		}
 	}()
-	w := bufio.NewWriterSize(f, 1<<20)
 	// CreateTemp permits only the owner to read. All calls are made, also after an error,
 	// so the file is always closed.
-	err = cmp.Or(write(w), w.Flush(), f.Chmod(0o644), f.Close())
-	if err != nil {
+	if err = cmp.Or(write(f), f.Chmod(0o644), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), name)

@@ -4,10 +4,10 @@ package hdf5
 
 import "testing"
 
-// TestLookup3 compares with values that Jenkins published with the function.
-func TestLookup3(t *testing.T) {
+// TestChecksum compares with values that Jenkins published with the function.
+func TestChecksum(t *testing.T) {
 	for text, want := range map[string]uint32{"": 0xdeadbeef, "Four score and seven years ago": 0x17770551} {
-		if got := lookup3([]byte(text)); got != want {
+		if got := Checksum([]byte(text)); got != want {
 			t.Errorf("%q: %08x, want %08x", text, got, want)
 		}
 	}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package inspecting
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/localfile"
+	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/output"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/progress"
+	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/source"
+	"varve.dev/zarr/internal/export"
+	"varve.dev/zarr/internal/export/netcdf"
+)
+
+// fileFlags are the flags of formats that hold data sets.
+type fileFlags struct {
+	unlimited []string
+	deflate   int
+}
+
+// newFileFlags adds the flags to a command.
+func newFileFlags(c *cobra.Command) *fileFlags {
+	f := &fileFlags{}
+	c.Flags().StringSliceVar(&f.unlimited, "unlimited", nil, "for NetCDF: the `DIMENSIONS` that can grow in the file, or none (default: those of growth policies)")
+	c.Flags().IntVar(&f.deflate, "deflate", 4, "for netcdf4: the `LEVEL` of compression from 1 to 9; 0 is none")
+	return f
+}
+
+// isFile reports whether files of a format hold data sets.
+func (f *fileFlags) isFile(as export.Format) bool { return f.format(as) != nil }
+
+// format returns the writer of a format, or nil.
+func (f *fileFlags) format(as export.Format) export.FileFormat {
+	switch as {
+	case export.NetCDF4, export.NetCDF3, export.Offset64, export.CDF5:
+		unlimited := f.unlimited
+		if len(unlimited) == 1 && unlimited[0] == "none" {
+			unlimited = []string{}
+		}
+		return netcdf.Format{Variant: as, Unlimited: unlimited, Deflate: f.deflate}
+	}
+	return nil
+}
+
+// checkUnused returns an error for a flag that a format does not have.
+func (f *fileFlags) checkUnused(cmd *cobra.Command, as export.Format) error {
+	for _, name := range []string{"unlimited", "deflate"} {
+		if cmd.Flags().Changed(name) {
+			return failure.BadUsage("--%s is for NetCDF, and the format is %s: name the file .nc, or give --format netcdf4", name, as)
+		}
+	}
+	return nil
+}
+
+// exportFile writes a group, or an array with its coordinates, to a file.
+func exportFile(cmd *cobra.Command, location, sel, file string, decoded bool, as export.Format, flags *fileFlags) error {
+	switch {
+	case file == "" || file == "-":
+		return failure.BadUsage("%s is not written in order, so it cannot go to standard output: give -o FILE", as)
+	case flags.deflate < 0 || flags.deflate > 9:
+		return failure.BadUsage("--deflate %d: a level is from 0 to 9", flags.deflate)
+	case cmd.Flags().Changed("deflate") && as != export.NetCDF4:
+		return failure.BadUsage("--deflate is for netcdf4: %s has no compression", as)
+	}
+	n, err := node.Open(cmd, location)
+	if err != nil {
+		return err
+	}
+	defer n.Close() // it was only read
+	d, err := gather(cmd, n, location, sel, decoded)
+	to := flags.format(as)
+	if err == nil {
+		err = to.Check(d)
+	}
+	if err != nil {
+		return failure.On(cmd.Name(), location, err)
+	}
+	variables := []string{}
+	p := progress.New(cmd, "exporting", d.Bytes())
+	defer p.End()
+	_ = d.All(func(at string, d *export.Dataset) error { // it returns no errors
+		for _, v := range d.Variables {
+			v.Written = p.Add
+			variables = append(variables, path.Join(at, v.Name))
+		}
+		return nil
+	})
+	err = localfile.ReplaceFile(file, func(f *os.File) error {
+		return to.Write(cmd.Context(), d, &limitedFile{File: f, limit: session.LimitOf(cmd)})
+	})
+	p.End()
+	if err != nil {
+		return failure.On(cmd.Name(), location, err)
+	}
+	if !session.WantsJSON(cmd) {
+		session.Confirm(cmd, "%s  %s as %s", file, phrase.Plural(int64(len(variables)), "array"), as)
+		return nil
+	}
+	return session.PrintDocument(cmd, cmd.OutOrStdout(), map[string]any{
+		"path": location, "arrays": variables, "format": as, "output": output.Present(file),
+	})
+}
+
+// gather returns what goes into a file.
+func gather(cmd *cobra.Command, n zarr.Node, location, sel string, decoded bool) (*export.Dataset, error) {
+	tell := func(at string, s *export.Source) {
+		if decoded {
+			source.TellUnmet(cmd, at, s)
+		}
+	}
+	if a, is := n.(*zarr.Array); is {
+		s, err := source.New(cmd.Context(), a, sel, decoded)
+		if err != nil {
+			return nil, err
+		}
+		tell(location, s)
+		name := path.Base(a.Path())
+		if a.Path() == "" {
+			name = strings.TrimSuffix(path.Base(node.Clean(location)), ".zarr")
+		}
+		return export.DatasetWith(cmd.Context(), name, s)
+	}
+	g, is := n.(*zarr.Group)
+	if !is {
+		return nil, errors.New("neither an array nor a group")
+	}
+	among, err := source.Among(sel)
+	if err != nil {
+		return nil, err
+	}
+	d, err := export.DatasetOf(cmd.Context(), g, func(ctx context.Context, a *zarr.Array) (*export.Source, error) {
+		s, err := source.New(ctx, a, among.Of(a.DimensionNames()), decoded)
+		if err == nil {
+			tell(node.Clean(location)+"/"+a.Path(), s)
+		}
+		return s, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return d, among.Check()
+}
+
+// limitedFile is a file that may have so many bytes; 0 is no limit.
+type limitedFile struct {
+	*os.File
+	limit, end int64
+}
+
+// Write implements [export.File].
+func (f *limitedFile) Write(p []byte) (int, error) {
+	if f.end += int64(len(p)); f.limit > 0 && f.end > f.limit {
+		return 0, f.tooLong()
+	}
+	return f.File.Write(p)
+}
+
+// WriteAt implements [export.File].
+func (f *limitedFile) WriteAt(p []byte, at int64) (int, error) {
+	if f.limit > 0 && at+int64(len(p)) > f.limit {
+		return 0, f.tooLong()
+	}
+	return f.File.WriteAt(p, at)
+}
+
+func (f *limitedFile) tooLong() error {
+	return fmt.Errorf("%w: the file would have more than --limit, %s; select a part (--select), or raise it", zarr.ErrLimit, phrase.Bytes(f.limit))
+}
