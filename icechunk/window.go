@@ -292,7 +292,7 @@ func (c *commit) gatherWindow(ctx context.Context, n, was *format.Node, w *windo
 	if err != nil {
 		return o, err
 	}
-	m := &draft{n: n, writer: format.NewManifestWriter(size + format.TypicalReference*(len(w.old)+len(w.changes)))}
+	m := &draft{n: n, writer: format.NewManifestWriter(size + format.TypicalReference*int64(len(w.old)+len(w.changes)))}
 	if o.changed, err = w.merge(n, c.oldRefs(ctx, was, w), isMoved, m.add); err != nil {
 		return o, err
 	}
@@ -392,13 +392,13 @@ func (c *commit) windows(ctx context.Context, n, was *format.Node, is *staged) (
 
 // look adds the lengths of manifests, in bytes, if their locations were not compressed.
 // laterErr is set if they have fields of a later version, which new manifests would lack.
-func (c *commit) look(ctx context.Context, n *format.Node, manifests []format.ManifestRef) (size int, laterErr, err error) {
+func (c *commit) look(ctx context.Context, n *format.Node, manifests []format.ManifestRef) (size int64, laterErr, err error) {
 	for _, m := range manifests {
 		is, err := c.repository.manifest(ctx, c.base.content, m.ID)
 		if err != nil {
 			return 0, nil, err
 		}
-		if size += max(int(is.Size()), format.TypicalReference*is.Of(n.ID).Len()); is.Later {
+		if size += max(is.Size(), format.TypicalReference*int64(is.Of(n.ID).Len())); is.Later {
 			laterErr = errLater
 		}
 	}

@@ -363,9 +363,9 @@ const TypicalReference = 96
 
 // NewManifestWriter returns a writer for a manifest of about so many bytes. One that is
 // longer is moved in memory again and again.
-func NewManifestWriter(size int) *ManifestWriter {
-	size = min(size, mostManifest)
-	return &ManifestWriter{b: newBuilder(size), refs: make([]flatbuffers.UOffsetT, 0, size/TypicalReference)}
+func NewManifestWriter(size int64) *ManifestWriter {
+	n := int(min(size, int64(mostManifest)))
+	return &ManifestWriter{b: newBuilder(n), refs: make([]flatbuffers.UOffsetT, 0, n/TypicalReference)}
 }
 
 // Add adds a reference to those of an array, which are ordered by their indices. It does
