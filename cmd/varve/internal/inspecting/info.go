@@ -39,7 +39,7 @@ Of an array that cannot be decoded, what is known of its document is described; 
 names the unknown part. Notes at the end report problems, such as stale consolidated metadata.`,
 		Example: `  varve info era5.zarr/t2m
   varve info --stats --json era5.zarr/t2m
-  varve info --stac era5.zarr > era5.json`,
+  varve info --stac era5.zarr`,
 		Args:              usage.Arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
