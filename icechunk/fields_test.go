@@ -120,7 +120,11 @@ func enriched(t *testing.T) (*Repository, store.Store) {
 			}
 			w.EndArray(refs.Node)
 		}
-		m.put(w.Finish(f.ID))
+		body, err := w.Finish(f.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.put(body)
 	}
 	snapshot.put(content.Encode())
 	log := storedObject{t, s, transactionName(main.ID), format.KindTransactionLog}

@@ -58,6 +58,9 @@ type opened struct {
 // the nodes in it.
 func (o *opened) Close() error { return nil }
 
+// IsPrivate reports that nobody else reads what the session stages.
+func (s *Session) IsPrivate() bool { return true }
+
 type stagingKey struct{}
 
 // WithStaging returns a context in which locations of branches can be opened for writing.
