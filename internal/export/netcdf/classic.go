@@ -189,10 +189,10 @@ func (c *classic) layout() error {
 
 // checkSize checks the place and the size of a variable against the variant.
 func (c *classic) checkSize(i int, v *variable, ok bool) error {
-	most := int64(math.MaxInt64)
+	most, way := int64(math.MaxInt64), "--format cdf5 or netcdf4"
 	switch c.Variant {
 	case export.NetCDF3:
-		most = math.MaxInt32 - 3
+		most, way = math.MaxInt32-3, "--format netcdf3-64, cdf5 or netcdf4"
 	case export.Offset64:
 		most = math.MaxUint32 - 3
 	}
@@ -201,7 +201,7 @@ func (c *classic) checkSize(i int, v *variable, ok bool) error {
 		what = "one record"
 	}
 	if !ok || c.sizes[i] > most || c.Variant == export.NetCDF3 && c.begins[i] > math.MaxInt32 {
-		return unfit("%s: its %s would take %d bytes at %d of the file, more than %s permits: select a part, or use --format netcdf4, cdf5 or netcdf3-64", v.at, what, c.sizes[i], c.begins[i], c.Variant)
+		return unfit("%s: its %s would take %d bytes at %d of the file, more than %s permits: select a part, or use %s", v.at, what, c.sizes[i], c.begins[i], c.Variant, way)
 	}
 	return nil
 }
