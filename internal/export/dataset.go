@@ -117,6 +117,10 @@ func (d *Dataset) add(name string, s *Source) (err error) {
 		return unfit("points and masks leave no axes, which a file of arrays needs: select along the axes (0:10, or lists in {\"orthogonal\": …})")
 	}
 	names := a.DimensionNames()
+	// In format 2, an attribute has them (xarray, "Zarr encoding specification").
+	if a.Format() == 2 && names != nil {
+		v.Attributes = slices.DeleteFunc(v.Attributes, func(a Attribute) bool { return a.Name == "_ARRAY_DIMENSIONS" })
+	}
 	v.Dimensions = make([]string, len(axes))
 	for i, axis := range axes {
 		if names != nil {
