@@ -67,7 +67,7 @@ func TestExportNetCDFRefused(t *testing.T) {
 	overwrite(t, at("old.nc"), "old")
 	for want, args := range map[string][]string{
 		"netcdf3 has no groups":                       {"era.zarr", "--format", "netcdf3"},
-		"time: elements of type int64 become int64":   {"era.zarr/t2m", "--format", "netcdf3"},
+		"n: elements of type string become string":    {"era.zarr/g", "--format", "netcdf3"},
 		`no array of the group has a dimension "tim"`: {"era.zarr", "--select", "tim=3"},
 		"each item has the name of a dimension":       {"era.zarr", "--select", "3"},
 		"for a group, give items":                     {"era.zarr", "--select", `{"basic": "3"}`},

@@ -74,7 +74,7 @@ func lastIndex(list []*dimension, d *dimension) int {
 
 // permits reports whether a variant has a kind.
 func (f Format) permits(k kind) bool {
-	return k <= kindDouble || f.Variant == export.CDF5 && k != kindString
+	return k <= kindDouble || f.Variant == export.NetCDF4 || f.Variant == export.CDF5 && k != kindString
 }
 
 // checkKinds checks names and types.
@@ -333,10 +333,7 @@ func (c *classic) write(ctx context.Context, i int, v *variable, to export.File)
 	at := int64(0) // in the variable, without padding
 	var b []byte
 	return v.source.Blocks(ctx, func(values export.Values) error {
-		b = append(b[:0], values.Data...)
-		if v.wider {
-			b = v.widened(b[:0], values.Data)
-		}
+		b = v.converted(b[:0], values.Data)
 		swap(v.kind.dataType(), b, binary.BigEndian)
 		for rest := b; len(rest) > 0; {
 			within := at % part

@@ -54,7 +54,7 @@ func whole(ctx context.Context, a *zarr.Array) (*export.Source, error) {
 // write writes a data set to a file in a folder.
 func write(t tester, dir string, f netcdf.Format, d *export.Dataset) {
 	t.Helper()
-	if err := f.Check(d); err != nil {
+	if err := f.Check(context.Background(), d); err != nil {
 		t.Fatal(err)
 	}
 	file := must(os.Create(filepath.Join(dir, "a.nc")))(t)
@@ -275,5 +275,30 @@ func TestWithCoordinates(t *testing.T) {
 	}
 	if _, err := again.At("other").OpenArray(t.Context(), nil); err == nil {
 		t.Error("an array that does not describe the other one was exported")
+	}
+}
+
+// TestNarrowed checks that a short coordinate of int64 becomes int where a format lacks
+// int64, if int has all elements.
+func TestNarrowed(t *testing.T) {
+	three := netcdf.Format{Variant: export.NetCDF3}
+	for last, want := range map[int64]string{1<<31 - 1: "int32 [-2147483648 2147483647]", 1 << 31: "lacks"} {
+		s, dir := memstore.New(), t.TempDir()
+		must(zarr.At(s, "").CreateGroup(t.Context(), nil, nil))(t)
+		spec := zarr.Spec{Shape: []int64{2}, Type: dtype.Int64, DimensionNames: []string{"x"}, Attributes: map[string]any{"_FillValue": 7}}
+		arrayOf(t, s, "x", spec, -1<<31, last)
+		g := must(zarr.At(s, "").OpenGroup(t.Context(), nil))(t)
+		d := must(export.DatasetOf(t.Context(), g, whole))(t)
+		if err := three.Check(t.Context(), d); want == "lacks" {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Error(err)
+			}
+			continue
+		}
+		write(t, dir, three, d)
+		a := must(readBack(t, dir).At("x").OpenArray(t.Context(), nil))(t)
+		if got := fmt.Sprint(a.Type().Name(), " ", must(zarr.Read[int32](t.Context(), a, nil))(t).Data); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }

@@ -59,7 +59,7 @@ func TestRefusals(t *testing.T) {
 		"group":      {four, map[string]zarr.Spec{"a": along(dtype.Int8, "x"), "x/b": along(dtype.Int8, "y")}, []string{`a dimension and a group of the name "x"`}},
 		"unlimited":  {netcdf.Format{Variant: export.NetCDF4, Unlimited: []string{"t"}}, map[string]zarr.Spec{"a": along(dtype.Int8, "x")}, []string{`no array has a dimension "t"`}},
 		"groups":     {three, map[string]zarr.Spec{"g/a": along(dtype.Int8, "x")}, []string{"netcdf3 has no groups", "netcdf4"}},
-		"int64":      {three, map[string]zarr.Spec{"a": along(dtype.Int64, "x")}, []string{"type int64", "netcdf3 lacks", "cdf5 or netcdf4"}},
+		"int64":      {three, map[string]zarr.Spec{"a": along(dtype.Int64, "x", "y")}, []string{"type int64", "netcdf3 lacks", "cdf5 or netcdf4"}},
 		"text":       {five, map[string]zarr.Spec{"a": along(dtype.String, "x")}, []string{"type string", "cdf5 lacks", "netcdf4"}},
 		"texts":      {five, map[string]zarr.Spec{"a": with(along(dtype.Int8, "x"), "list", []string{"a", "b"})}, []string{`"list" is a list of texts`}},
 		"integer":    {three, map[string]zarr.Spec{"a": with(along(dtype.Int8, "x"), "n", 1<<60+1)}, []string{`"n" has numbers of type int64`}},
@@ -75,7 +75,7 @@ func TestRefusals(t *testing.T) {
 			must(zarr.At(s, path).CreateArray(t.Context(), spec, nil))(t)
 		}
 		g := must(zarr.At(s, "").OpenGroup(t.Context(), nil))(t)
-		err := c.format.Check(must(export.DatasetOf(t.Context(), g, whole))(t))
+		err := c.format.Check(t.Context(), must(export.DatasetOf(t.Context(), g, whole))(t))
 		if err == nil || !errors.Is(err, zarr.ErrInvalidArgument) {
 			t.Errorf("%s: %v", name, err)
 			continue
