@@ -6,11 +6,14 @@ netcdf.py write DIR          writes DIR/era.zarr and DIR/classic.zarr, groups wi
 netcdf.py read DIR NAME FILE compares FILE with DIR/NAME.zarr as xarray, netCDF4, h5py and h5netcdf or scipy read both
 netcdf.py append FILE        appends to FILE with netCDF4: elements along time, an attribute, variables, a group; reads all again
 netcdf.py trips FILE FILE... compares pairs of files: dimensions, variables, types, attributes and elements
+netcdf.py speed DIR VARVE    compares the time of VARVE export with that of xarray, with the same chunks and filters
 """
 
+import os
 import shutil
 import subprocess
 import sys
+import time
 import warnings
 
 import netCDF4
@@ -202,5 +205,27 @@ def trips(*files):
                 raise AssertionError(f"{left}, {right}: {e}") from e
 
 
+def speed(folder, varve):
+    """A field of 520 MB, at three levels, each program three times in turns."""
+    times, lats, lons, random = 500, 361, 720, np.random.default_rng(1)
+    field = np.sin(np.linspace(0, 6, lats))[:, None] * 20 + np.cos(np.linspace(0, 12, lons)) * 5 + 270
+    values = np.stack([np.round(field + np.sin(i / 10) * 3 + random.normal(0, 0.5, field.shape), 2).astype("f4") for i in range(times)])
+    chunks = (20, lats, lons)
+    source, file = f"{folder}/speed.zarr", f"{folder}/speed.nc"
+    xarray.Dataset({"t2m": (("time", "lat", "lon"), values)}).to_zarr(source, encoding={"t2m": {"chunks": chunks}}, consolidated=False)
+    for level in (1, 4, 9):
+        best = [float("inf")] * 2
+        for _ in range(3):
+            start = time.monotonic()
+            subprocess.run([varve, "export", source, "-o", file, "--deflate", str(level)], check=True)
+            best[0] = min(best[0], time.monotonic() - start)
+            ours = os.path.getsize(file)
+            start = time.monotonic()
+            how = {"zlib": level > 0, "shuffle": level > 0, "complevel": level, "chunksizes": chunks}
+            xarray.open_zarr(source, consolidated=False, chunks=None).to_netcdf(file, encoding={"t2m": how}, engine="netcdf4")
+            best[1] = min(best[1], time.monotonic() - start)
+        print(f"level {level}: varve {best[0]:.1f} s, {ours / 1e6:.0f} MB; xarray {best[1]:.1f} s, {os.path.getsize(file) / 1e6:.0f} MB; {best[1] / best[0]:.2f} times")
+
+
 if __name__ == "__main__":
-    {"write": write, "read": read, "append": append, "trips": trips}[sys.argv[1]](*sys.argv[2:])
+    {"write": write, "read": read, "append": append, "trips": trips, "speed": speed}[sys.argv[1]](*sys.argv[2:])

@@ -25,8 +25,8 @@ import (
 // of its format.
 type FileFormat interface {
 	// Check returns an error if a file of the format cannot hold the data set. The error
-	// says which limit is at fault and what to do instead. Check is called before the file
-	// is created. It reads no elements but those of short coordinates.
+	// says which limit is at fault and what to do instead. Check is called before the
+	// file is created. It reads no elements but those of short coordinates.
 	Check(ctx context.Context, d *Dataset) error
 	// Write writes a data set that Check has accepted, in bounded memory. The caller
 	// removes the file if there is an error, and else publishes it.
