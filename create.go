@@ -30,7 +30,8 @@ import (
 // parent is a node, the root of the store is the highest directory of the location whose
 // name ends in ".zarr", or else the directory of the node.
 //
-// A name that ends in .zip makes a new archive ([varve.dev/zarr/store/zipstore.Create]).
+// A name that ends in .zip, or in .ozx for a hierarchy of OME-Zarr, makes a new archive
+// ([varve.dev/zarr/store/zipstore.Create]).
 // Close the node and check the error: Close publishes the archive, and without it there
 // is none and all that was written is lost.
 func CreateArray(ctx context.Context, location string, spec Spec, opt *CreateOptions) (*Array, error) {

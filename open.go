@@ -36,10 +36,11 @@ import (
 // ([varve.dev/zarr/store/httpstore]), or a URL with a scheme that a driver has registered
 // ([store.Register]).
 //
-// A name that ends in .zip is a zip archive with a store in it, and a path in that store
-// may follow: era5.zip/t2m. In the file system, the root of the store is the highest
-// ancestor such that all directories from it down are nodes. So era5.zarr/t2m is the node
-// t2m in the store era5.zarr. Symbolic links that lead out of the store are not followed.
+// A name that ends in .zip, or in .ozx, is a zip archive with a store in it, and a path
+// in that store may follow: era5.zip/t2m. In the file system, the root of the store is
+// the highest ancestor such that all directories from it down are nodes. So era5.zarr/t2m
+// is the node t2m in the store era5.zarr. Symbolic links that lead out of the store are
+// not followed.
 //
 // An existing archive is opened for reading only; with [Options.Write] the error wraps
 // [ErrUnsupported]. A new archive is written by [CreateArray], [CreateGroup] or [Locate].

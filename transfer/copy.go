@@ -38,9 +38,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sync"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/archive"
 	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/quantity"
@@ -141,12 +143,18 @@ func (c *copier) run(ctx context.Context) error {
 	if err := c.pair.Prepare(ctx); err != nil {
 		return err
 	}
-	if err := c.copyValues(ctx); err != nil {
-		return err
-	}
-	// Steps 4 to 6. The last document makes the copy visible.
-	if err := c.publish(ctx); err != nil {
-		return err
+	if archive.IsNew(c.pair.Target.Store) {
+		if err := c.fillArchive(ctx); err != nil {
+			return err
+		}
+	} else {
+		if err := c.copyValues(ctx); err != nil {
+			return err
+		}
+		// Steps 4 to 6. The last document makes the copy visible.
+		if err := c.publish(ctx); err != nil {
+			return err
+		}
 	}
 	return copying.UpdateAbove(ctx, c.pair.Target.Location, c.pair.Options.Options)
 }
@@ -155,8 +163,26 @@ func (c *copier) run(ctx context.Context) error {
 // It counts the values that exist and the bytes that do returns.
 func (c *copier) each(ctx context.Context, do func(ctx context.Context, rel string) (int64, error)) error {
 	g, ctx := parallel.New(ctx)
-	g.SetLimit(copying.Workers(&c.pair.Options.Options))
+	values := make(chan string)
 	var mu sync.Mutex
+	for range copying.Workers(&c.pair.Options.Options) {
+		g.Go(func() error {
+			for rel := range values {
+				n, err := do(ctx, rel)
+				if errors.Is(err, fs.ErrNotExist) {
+					continue // a concurrent writer deleted it, or the chunk is not stored
+				}
+				if err != nil {
+					return err
+				}
+				mu.Lock()
+				c.report.Values++
+				c.report.Bytes += n
+				mu.Unlock()
+			}
+			return nil
+		})
+	}
 	var listed error
 	for rel, err := range c.names(ctx) {
 		if err != nil {
@@ -170,25 +196,14 @@ func (c *copier) each(ctx context.Context, do func(ctx context.Context, rel stri
 			c.report.Superseded++
 			continue
 		}
-		g.Go(func() error {
-			n, err := do(ctx, rel)
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil // a concurrent writer deleted it, or the chunk is not stored
-			}
-			if err != nil {
-				return err
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			c.report.Values++
-			c.report.Bytes += n
-			return nil
-		})
-		// After a failed call, begin no further ones.
-		if ctx.Err() != nil {
-			break
+		select {
+		case values <- rel:
+			continue
+		case <-ctx.Done(): // after a failed call, begin no further ones
 		}
+		break
 	}
+	close(values)
 	return g.Wait(listed)
 }
 
@@ -211,24 +226,72 @@ func (c *copier) count(ctx context.Context) error {
 // publish runs steps 4 and 5 and deletes the note. It compares every document twice:
 // all of them before it writes the first, and each one again before it writes that.
 func (c *copier) publish(ctx context.Context) error {
-	for _, write := range [...]bool{false, true} {
-		for i, d := range c.documents {
-			raw, err := c.readDocument(ctx, d.rel)
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-			// If a concurrent writer changed the document, the copied chunks may belong
-			// to either version.
-			if err != nil || sha256.Sum256(raw) != d.digest {
-				return fmt.Errorf("%w: %s was changed while it was copied; copy it again", zarr.ErrSourceChanged, c.pair.Source.Path.MustKey(d.rel))
-			}
-			if !write {
-				continue
-			}
-			if err := c.pair.PutDocument(ctx, c.pair.Target.Path.MustKey(d.rel), raw, i == len(c.documents)-1); err != nil {
-				return err
-			}
+	if err := c.compareDocuments(ctx); err != nil {
+		return err
+	}
+	for i, d := range c.documents {
+		raw, err := c.sameDocument(ctx, d)
+		if err != nil {
+			return err
+		}
+		if err := c.pair.PutDocument(ctx, c.pair.Target.Path.MustKey(d.rel), raw, i == len(c.documents)-1); err != nil {
+			return err
 		}
 	}
 	return c.pair.DeleteNote(ctx)
+}
+
+// fillArchive is copyValues and publish for a new archive. Nobody sees that before it is
+// closed, so the documents come first: a reader that streams the file knows the hierarchy
+// before its chunks. If the copy fails, they are taken back, and there is no node.
+func (c *copier) fillArchive(ctx context.Context) (err error) {
+	defer func() {
+		if err == nil {
+			return
+		}
+		for _, d := range c.documents {
+			key := c.pair.Target.Path.MustKey(d.rel)
+			_, failed := store.Write(context.WithoutCancel(ctx), c.pair.Target.Store, store.Delete(key), c.pair.Durability)
+			err = errors.Join(err, failed)
+		}
+	}()
+	for _, d := range slices.Backward(c.documents) { // those of upper nodes first
+		raw, err := c.sameDocument(ctx, d)
+		if err != nil {
+			return err
+		}
+		if err := c.pair.PutDocument(ctx, c.pair.Target.Path.MustKey(d.rel), raw, false); err != nil {
+			return err
+		}
+	}
+	if err := c.copyValues(ctx); err != nil {
+		return err
+	}
+	if err := c.compareDocuments(ctx); err != nil {
+		return err
+	}
+	return c.pair.DeleteNote(ctx)
+}
+
+// compareDocuments returns an error if a document was changed since the survey.
+func (c *copier) compareDocuments(ctx context.Context) error {
+	for _, d := range c.documents {
+		if _, err := c.sameDocument(ctx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sameDocument reads a document of the source. If a concurrent writer changed it, the
+// copied chunks may belong to either version, which is an error.
+func (c *copier) sameDocument(ctx context.Context, d document) ([]byte, error) {
+	raw, err := c.readDocument(ctx, d.rel)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err != nil || sha256.Sum256(raw) != d.digest {
+		return nil, fmt.Errorf("%w: %s was changed while it was copied; copy it again", zarr.ErrSourceChanged, c.pair.Source.Path.MustKey(d.rel))
+	}
+	return raw, nil
 }

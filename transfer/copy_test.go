@@ -3,7 +3,9 @@
 package transfer_test
 
 import (
+	"archive/zip"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -394,6 +396,61 @@ func TestChanged(t *testing.T) {
 	}
 	if d := trees.Differ(trees.Values(t, left, ""), trees.Values(t, dst, "y")); d != "" {
 		t.Errorf("differ: %s", d)
+	}
+}
+
+// TestChangedArchive is TestChanged for a new archive, which has the documents before the
+// copy fails.
+func TestChangedArchive(t *testing.T) {
+	left := memtest.New()
+	trees.Tree(t, left, "")
+	changed, name := true, t.TempDir()+"/x.zip"
+	src := stepping.Conditional(left, stepping.Hooks{Before: func(ctx context.Context, op stepping.Op) error {
+		if op.Key.String() == "a/c/0/0" && !changed {
+			changed = true
+			a, err := zarr.At(left, "a").OpenArray(ctx, &zarr.Options{Write: true})
+			if err != nil {
+				return err
+			}
+			return a.Resize(ctx, []int64{5, 7}, nil)
+		}
+		return nil
+	}})
+	dst := trees.Locate(t, name, store.Create)
+	changed = false
+	if _, err := transfer.Copy(t.Context(), zarr.At(src, ""), dst, nil); !errors.Is(err, zarr.ErrConflict) {
+		t.Fatalf("error is %v, want %v", err, zarr.ErrConflict)
+	}
+	if _, err := dst.Open(t.Context(), nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what was not copied is there: %v", err)
+	}
+	if _, err := transfer.Copy(t.Context(), zarr.At(src, ""), dst, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(dst.Store()); err != nil {
+		t.Fatal(err)
+	}
+	z, err := zip.OpenReader(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	chunks := false
+	for _, f := range z.File {
+		isDocument := strings.HasSuffix(f.Name, "zarr.json")
+		if isDocument && chunks {
+			t.Errorf("%s comes after chunks", f.Name)
+		}
+		chunks = chunks || !isDocument
+	}
+	// The members lie in the order of the directory: nothing was written twice.
+	slices.SortFunc(z.File, func(a, b *zip.File) int {
+		x, _ := a.DataOffset()
+		y, _ := b.DataOffset()
+		return cmp.Compare(x, y)
+	})
+	if z.File[0].Name != "zarr.json" {
+		t.Errorf("the first member is %s", z.File[0].Name)
 	}
 }
 

@@ -77,8 +77,12 @@ type shown interface {
 // Copy copies one value, within the store if it can.
 func (v *Values) Copy(ctx context.Context, to, from store.Key) (n int64, err error) {
 	err = v.write(ctx, func(b store.Batch) error {
+		if !b.Can(store.OpCopy) {
+			n, err = v.throughMemory(ctx, b, to, from)
+			return err
+		}
 		made, err := b.Write(ctx, store.Copy(to, v.c.Source.Store, from))
-		if s, ok := store.As[shown](v.c.Source.Store); ok && errors.Is(err, store.ErrUnsupported) && b.Can(store.OpCopy) {
+		if s, ok := store.As[shown](v.c.Source.Store); ok && errors.Is(err, store.ErrUnsupported) {
 			if at, key, failed := s.Stored(ctx, from); failed == nil {
 				made, err = b.Write(ctx, store.Copy(to, at, key))
 			}

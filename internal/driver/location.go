@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/store"
 )
 
@@ -100,15 +101,15 @@ func shownPath(path string) string {
 	return fmt.Sprintf(" %q", path)
 }
 
-// CutPath cuts a path after its first segment that ends in suffix, as in ".zarr". The
+// CutPath cuts a path after its first segment that ends in a suffix, as in ".zarr". The
 // suffix alone is not a name. It returns the path up to there and the rest, without the
 // slash between them. Without such a segment it returns the whole path. Drivers
 // find the root of a store in a location with it.
-func CutPath(path, suffix string) (root, rest string, found bool) {
+func CutPath(path string, suffixes ...string) (root, rest string, found bool) {
 	at := 0
 	for segment := range strings.SplitSeq(path, "/") {
 		at += len(segment)
-		if strings.HasSuffix(segment, suffix) && segment != suffix {
+		if own.EndsIn(segment, suffixes...) {
 			return path[:at], strings.TrimPrefix(path[at:], "/"), true
 		}
 		at++ // the slash
@@ -119,11 +120,11 @@ func CutPath(path, suffix string) (root, rest string, found bool) {
 // OpenPath opens what the path of a location leads to. The store begins at the first
 // segment whose name ends in ".zarr", and open opens it; the rest is the path of a node.
 // Without such a segment the store is the whole path. archive opens one whose name ends
-// in ".zip", and the path in it.
+// as [own.Archives] do, and the path in it.
 func OpenPath(
 	path string, open func(root string) (store.Store, error), archive func(name, rel string) (store.Store, store.Path, error),
 ) (store.Store, store.Path, error) {
-	if name, rel, found := CutPath(path, ".zip"); found {
+	if name, rel, found := CutPath(path, own.Archives...); found {
 		return archive(name, rel)
 	}
 	root, rel, _ := CutPath(path, ".zarr")

@@ -6,6 +6,8 @@ import (
 	"context"
 	"net/url"
 	"strings"
+
+	"varve.dev/zarr/internal/own"
 )
 
 // concealed is a URL with secrets and its text for display.
@@ -213,10 +215,10 @@ func Redact(location string) string {
 	return u.String()
 }
 
-// Split cuts a URL after the first path segment whose name ends in suffix. It returns the
-// URL up to there, with the query, and the unescaped rest without slashes around it. A
-// URL without such a segment is returned unchanged.
-func Split(location, suffix string) (root, rest string) {
+// Split cuts a URL after the first path segment whose name ends in a suffix. It returns
+// the URL up to there, with the query, and the unescaped rest without slashes around it.
+// A URL without such a segment is returned unchanged.
+func Split(location string, suffixes ...string) (root, rest string) {
 	u, err := url.Parse(location)
 	if err != nil {
 		return location, ""
@@ -226,7 +228,7 @@ func Split(location, suffix string) (root, rest string) {
 		at += len(segment)
 		name, err := url.PathUnescape(strings.TrimSuffix(segment, "/"))
 		// The suffix alone is not a name.
-		if err != nil || !strings.HasSuffix(name, suffix) || name == suffix {
+		if err != nil || !own.EndsIn(name, suffixes...) {
 			continue
 		}
 		u.RawPath = strings.TrimSuffix(escaped[:at], "/")

@@ -55,6 +55,21 @@ const ManifestSuffix = ".vz"
 // ManifestDocument is the key of the document of a manifest of references, in its folder.
 const ManifestDocument = "manifest.json"
 
+// Archives are the endings of the names of zip archives: of any, and of those of OME-Zarr
+// (RFC-9).
+var Archives = []string{".zip", OMEArchive}
+
+// OMEArchive ends the name of an archive with one hierarchy of OME-Zarr.
+const OMEArchive = ".ozx"
+
+// IsArchive reports whether a name ends as that of an archive.
+func IsArchive(name string) bool { return EndsIn(name, Archives...) }
+
+// EndsIn reports whether a name ends in one of some suffixes and has something before.
+func EndsIn(name string, suffixes ...string) bool {
+	return slices.ContainsFunc(suffixes, func(s string) bool { return len(name) > len(s) && strings.HasSuffix(name, s) })
+}
+
 // reserved is the prefix that format 3 reserves.
 const reserved = "__"
 

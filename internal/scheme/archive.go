@@ -9,27 +9,21 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"varve.dev/zarr/internal/fault"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/zipstore"
 )
-
-// archiveSuffix ends the names of zip archives.
-const archiveSuffix = ".zip"
 
 // ArchiveOn returns the path of the zip archive that dir names or leads into, or "" if
 // there is none. If there are several, it returns the outermost. An archive is a regular
 // file or, if access is [store.Create], a name that does not exist yet.
 func ArchiveOn(dir string, access store.Access) string {
 	found := ""
-	if !strings.Contains(dir, archiveSuffix) {
-		return found
-	}
 	for p := dir; p != filepath.Dir(p); p = filepath.Dir(p) {
-		if base := filepath.Base(p); !strings.HasSuffix(base, archiveSuffix) || base == archiveSuffix {
+		if !own.IsArchive(filepath.Base(p)) {
 			continue
 		}
 		info, err := os.Stat(p)

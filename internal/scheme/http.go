@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/internal/driver"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/httpstore"
 	"varve.dev/zarr/store/zipstore"
@@ -23,9 +24,9 @@ func init() {
 // openRemote opens the store of an http(s) URL, or the zip archive that the URL names or
 // leads into.
 func openRemote(ctx context.Context, location string, access store.Access) (store.Store, store.Path, error) {
-	archive, rel := driver.Split(driver.Reveal(ctx, location), archiveSuffix)
+	archive, rel := driver.Split(driver.Reveal(ctx, location), own.Archives...)
 	u, err := url.Parse(archive)
-	if err != nil || !strings.HasSuffix(u.Path, archiveSuffix) || access != store.ReadOnly {
+	if err != nil || !own.IsArchive(u.Path) || access != store.ReadOnly {
 		return openServer(ctx, location, access)
 	}
 	path, err := store.ParsePath(rel)

@@ -43,7 +43,7 @@ func WithOptions(ctx context.Context, opt *Options) context.Context {
 //
 // The store begins at the first segment of the path whose name ends in ".zarr"; the rest
 // is the path of the node. Without such a segment the store is the whole path. A segment
-// that ends in ".zip" is an archive, which can only be read.
+// that ends in ".zip" or ".ozx" is an archive, which can only be read.
 //
 // The options, named as in fsspec and object_store, are account_name, account_key,
 // sas_token, anon (skip_signature), endpoint, access_tier and encryption_scope. Each may

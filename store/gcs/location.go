@@ -38,7 +38,7 @@ func WithOptions(ctx context.Context, opt *Options) context.Context {
 //
 // The store begins at the first segment of the path whose name ends in ".zarr"; the rest
 // is the path of the node. Without such a segment the store is the whole path. A segment
-// that ends in ".zip" is an archive, which can only be read.
+// that ends in ".zip" or ".ozx" is an archive, which can only be read.
 //
 // The names of the options are those of fsspec or of object_store:
 //

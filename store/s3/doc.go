@@ -14,15 +14,17 @@
 //
 // Reads are those of package httpstore, over a transport that signs them. A long read is
 // made by several requests of [Options.PartSize] bytes. Writes, deletions and listings go
-// over the same connections. Of the AWS SDK, the package has the signatures, the chain of
-// credentials and the rules of endpoints, and not the client, which is larger than all of
-// package zarr. Values of more than four times PartSize are uploaded in parts, and become
-// visible in one step.
+// over the same connections. Of the AWS SDK, the package has the signatures and the chain
+// of credentials, and not the client, which is larger than all of package zarr. Values of
+// more than four times PartSize are uploaded in parts, and become visible in one step.
 //
 // [store.Assemble], [store.Splice] and [store.Clone] let the service copy bytes between
 // objects. Ranges of less than 5 MiB, which services do not copy, pass through memory.
 //
 // # Credentials, regions, endpoints
+//
+// A bucket is the name of a bucket, also of a directory bucket, the alias of an access
+// point, or its ARN, "arn:aws:s3:REGION:ACCOUNT:accesspoint:NAME".
 //
 // Credentials come from [Options.Credentials] or from the SDK's chain: environment,
 // shared files, single sign-on, containers and machines. If that finds none, reads are

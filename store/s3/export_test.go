@@ -15,3 +15,12 @@ var Silent = silent
 
 // EndpointOf is endpointOf.
 var EndpointOf = endpointOf
+
+// Place returns the URL and the region of a bucket's objects.
+func Place(bucket, region string, o Options) (base, signing string, err error) {
+	p, err := (&service{bucket: bucket, options: o}).resolve(region)
+	if err != nil {
+		return "", "", err
+	}
+	return p.base.String(), p.region, nil
+}

@@ -14,7 +14,6 @@ import (
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/zipstore"
@@ -31,7 +30,7 @@ func init() {
 //
 // The store begins at the first segment of the path whose name ends in ".zarr"; the rest
 // is the path of the node. Without such a segment the store is the whole path. A segment
-// that ends in ".zip" is an archive, which can only be read.
+// that ends in ".zip" or ".ozx" is an archive, which can only be read.
 //
 // The options, named as in other programs, are
 //
@@ -177,12 +176,6 @@ func (o *Options) choose(name, value string) error {
 
 var _ store.OpenFunc = OpenLocation
 
-// place is where a bucket is: its region, and the URL of its objects.
-type place struct {
-	region string
-	base   *url.URL // without a slash at the end
-}
-
 // defaultRegion is the region of services that have none, and the first guess.
 const defaultRegion = "us-east-1"
 
@@ -200,26 +193,9 @@ func regionOf(bucket, region string) string {
 	return region
 }
 
-// resolve returns the place of the bucket if it is in a region.
-func (v *service) resolve(ctx context.Context, region string) (*place, error) {
-	p := s3.EndpointParameters{
-		Bucket: &v.bucket, Region: &region, ForcePathStyle: aws.Bool(v.byPath()), DisableS3ExpressSessionAuth: aws.Bool(true),
-	}
-	if v.options.Endpoint != "" {
-		p.Endpoint = &v.options.Endpoint
-	}
-	e, err := s3.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx, p.WithDefaults())
-	if err != nil {
-		return nil, fmt.Errorf("s3: %w: bucket %q: %w", store.ErrInvalidKey, v.bucket, err)
-	}
-	base := e.URI
-	base.Path, base.RawPath = strings.TrimSuffix(base.Path, "/"), strings.TrimSuffix(base.RawPath, "/")
-	return &place{region: region, base: &base}, nil
-}
-
 // service returns the name of the service in signatures.
 func (v *service) signingName() string {
-	if strings.HasSuffix(v.bucket, "--x-s3") { // a directory bucket
+	if strings.HasSuffix(v.bucket, directorySuffix) {
 		return "s3express"
 	}
 	return "s3"
@@ -230,7 +206,7 @@ const regionHeader = "X-Amz-Bucket-Region"
 
 // movedTo returns the place of the bucket if an answer says that it is in another
 // region than where, and else nil. The place is remembered.
-func (v *service) movedTo(ctx context.Context, status int, h http.Header, where *place) *place {
+func (v *service) movedTo(status int, h http.Header, where *place) *place {
 	region := h.Get(regionHeader)
 	switch status {
 	case http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusBadRequest:
@@ -242,8 +218,8 @@ func (v *service) movedTo(ctx context.Context, status int, h http.Header, where 
 	if region == "" || region == where.region || strings.ContainsAny(region, "/.@:?#") {
 		return nil
 	}
-	next, err := v.resolve(ctx, region)
-	if err != nil {
+	next, err := v.resolve(region)
+	if err != nil || next.region == where.region {
 		return nil
 	}
 	if v.options.Endpoint == "" {

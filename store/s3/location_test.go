@@ -141,3 +141,80 @@ s3 =
 		}
 	}
 }
+
+// TestPlace compares the places of buckets with the rules of the SDK's client.
+func TestPlace(t *testing.T) {
+	buckets := []string{
+		"bucket", "my.bucket", "Bucket_Up", "ab", "a", "b-s3alias", "xn--a", "192.168.1.1", "bücket", "..",
+		strings.Repeat("a", 63), strings.Repeat("a", 64), "abc--op-s3", "x--usw2-az1--x-s3", "a--b--usw2-az1--x-s3",
+		"arn:aws:s3:us-west-2:123456789012:accesspoint:mine", "arn:aws-cn:s3:cn-north-1:123456789012:accesspoint:mine",
+		"arn:aws:s3:us-west-2:123456789012:accesspoint:m_", "arn:aws:sns:us-west-2:123456789012:accesspoint:mine",
+		"arn:aws:s3:us-west-2:123456789012:other:mine", "arn:aws:s3",
+	}
+	regions := []string{
+		"us-east-1", "eu-west-1", "cn-north-1", "eusc-de-east-1", "us-gov-west-1", "us-iso-east-1", "us-isob-east-1", "eu-isoe-west-1",
+		"us-isof-south-1", "xx-foo-9", "aws-global", "a_b", "a/b", "a.b",
+	}
+	endpoints := []string{"", "http://localhost:9000", "https://h.example/p/", "https://h.example/a%20b", "http://10.0.0.1:9", "http://[::1]:9/p", "https://h?x=1"}
+	for _, bucket := range buckets {
+		for _, region := range regions {
+			for _, endpoint := range endpoints {
+				for _, style := range []s3.Addressing{s3.AutoAddressing, s3.ByPath, s3.ByHost} {
+					comparePlace(t, bucket, region, s3.Options{Endpoint: endpoint, Addressing: style})
+				}
+			}
+		}
+	}
+}
+
+// comparePlace compares the place of a bucket with that of the SDK. It leaves out what
+// differs on purpose.
+func comparePlace(t *testing.T, bucket, region string, o s3.Options) {
+	t.Helper()
+	byPath := o.Addressing == s3.ByPath || o.Addressing == s3.AutoAddressing && (o.Endpoint != "" || strings.Contains(bucket, "."))
+	arn, directory := strings.HasPrefix(bucket, "arn:"), strings.HasSuffix(bucket, "--x-s3")
+	p := awss3.EndpointParameters{
+		Bucket: &bucket, Region: &region, ForcePathStyle: aws.Bool(byPath && !arn), DisableS3ExpressSessionAuth: aws.Bool(true),
+	}
+	if o.Endpoint != "" {
+		p.Endpoint = &o.Endpoint
+	}
+	got, signing, err := s3.Place(bucket, region, o)
+	want, fails := awss3.NewDefaultEndpointResolverV2().ResolveEndpoint(t.Context(), p.WithDefaults())
+	switch {
+	case o.Endpoint == "https://h?x=1": // the SDK takes the place of directory buckets in Amazon's service
+		if err == nil {
+			t.Errorf("bucket %q at %q: %q", bucket, o.Endpoint, got)
+		}
+		return
+	case strings.ContainsAny(region, "_/."): // the SDK makes a host of it if the bucket is in the path
+		if err == nil && o.Endpoint == "" && !arn {
+			t.Errorf("bucket %q, region %q: %q", bucket, region, got)
+		}
+		return
+	case directory && region == "aws-global":
+		return // no such bucket
+	case (directory || arn) && (strings.Contains(o.Endpoint, "10.0") || strings.Contains(o.Endpoint, "::1")):
+		return // the SDK's host is none, and its path is in the wrong order
+	case arn && fails != nil && strings.Contains(fails.Error(), "partition"):
+		return // the ARN says where the access point is
+	case (err != nil) != (fails != nil):
+		t.Errorf("bucket %q, region %q, endpoint %q, style %d: %v, and the SDK: %v", bucket, region, o.Endpoint, o.Addressing, err, fails)
+		return
+	case err != nil:
+		return
+	}
+	if sdk := strings.TrimSuffix(want.URI.String(), "/"); got != sdk {
+		t.Errorf("bucket %q, region %q, endpoint %q, style %d: %s, and the SDK: %s", bucket, region, o.Endpoint, o.Addressing, got, sdk)
+	}
+	in := region
+	switch {
+	case arn:
+		in = strings.Split(bucket, ":")[3]
+	case region == "aws-global" && o.Endpoint == "":
+		in = "us-east-1"
+	}
+	if signing != in {
+		t.Errorf("bucket %q, region %q: signatures are for %q", bucket, region, signing)
+	}
+}

@@ -185,7 +185,7 @@ func (v *service) connect(ctx context.Context) error {
 			return driver.BadLocation("s3: the endpoint is not a URL like https://host:port")
 		}
 	}
-	where, err := v.resolve(ctx, regionOf(v.bucket, o.Region))
+	where, err := v.resolve(regionOf(v.bucket, o.Region))
 	if err != nil {
 		return err
 	}

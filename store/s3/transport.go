@@ -82,7 +82,7 @@ func (s *signer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if next := s.v.movedTo(r.Context(), answer.StatusCode, answer.Header, where); next != nil {
+	if next := s.v.movedTo(answer.StatusCode, answer.Header, where); next != nil {
 		discard(answer.Body)
 		if r.GetBody != nil { // the body was read
 			r = r.Clone(r.Context())

@@ -3,11 +3,11 @@
 package zipstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"io/fs"
 	"iter"
 	"math"
@@ -19,6 +19,7 @@ import (
 	"sync"
 
 	"varve.dev/zarr/internal/archive"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
@@ -33,8 +34,10 @@ type writer struct {
 
 	mu      sync.RWMutex
 	members map[store.Key]written
+	held    map[store.Key][]byte // the members that are not in the log yet
 	writes  int64
-	broken  error // of a failed write, after which all writes fail
+	version string // of the OME-Zarr in an archive of that
+	broken  error  // of a failed write, after which all writes fail
 	locks   map[store.Path]chan struct{}
 }
 
@@ -47,6 +50,9 @@ type written struct {
 	version    int64
 	wideRecord bool
 }
+
+// mostHeld bounds the bytes of a value in writer.held.
+const mostHeld = 1 << 16
 
 // Create begins an archive at a path of the file system. If something exists there, the
 // error wraps [fs.ErrExist]. The archive does not exist until it is closed.
@@ -70,12 +76,18 @@ type written struct {
 // [store.Locker] and [store.Describer]; clones and assembled values pass through memory.
 // It is safe for concurrent use. Members are not compressed, because chunks usually are.
 //
+// An archive with a name in ".ozx" is one of OME-Zarr (RFC-9 of that format): its
+// comment has the version, and its root is a group of format 3 with the attribute "ome".
+// What is not so is refused with [store.ErrUnsupported] when the root's document is
+// stored, or by Close.
+//
 // # Protocol
 //
 //  1. Values are appended to "__tmp-<random>" beside the archive, each after its record.
+//     Small ones that Varve keeps during a change stay in memory.
 //  2. If some values were replaced or deleted, Close copies the others to another such
 //     file, and removes the first.
-//  3. Close appends the directory and syncs the file.
+//  3. Close appends the directory, which has the documents first, and syncs the file.
 //  4. It renames the file to the archive's name. If a concurrent writer has taken the
 //     name, [Create] fails, and [Replace] overwrites it.
 //  5. It syncs the directory of both names.
@@ -117,7 +129,7 @@ func (a *writer) Notes() []string { return nil }
 
 // begin checks the name, sweeps the directory and makes the log.
 func begin(a *writer) (*writer, error) {
-	a.members, a.locks = map[store.Key]written{}, map[store.Path]chan struct{}{}
+	a.members, a.held, a.locks = map[store.Key]written{}, map[store.Key][]byte{}, map[store.Path]chan struct{}{}
 	err := a.free()
 	if err == nil {
 		// Nothing else removes the logs of crashed writers.
@@ -192,8 +204,9 @@ func (a *writer) get(ctx context.Context, key store.Key, q store.Request, dst []
 	}
 	dst = slices.Grow(dst, int(n))
 	out := dst[:len(dst)+int(n)]
-	// The value may be the last one of the log, so EOF after all its bytes is no error.
-	if k, err := a.log.r.ReadAt(out[len(dst):], m.data+off); err != nil && (err != io.EOF || k < int(n)) {
+	if held, is := a.held[key]; is {
+		copy(out[len(dst):], held[off:])
+	} else if err := a.log.readAt(out[len(dst):], m.data+off); err != nil {
 		return nil, store.Info{}, plainError(err)
 	}
 	return out, m.info(), nil
@@ -295,12 +308,19 @@ func (a *writer) put(ctx context.Context, key store.Key, value []byte, cond *sto
 	defer a.mu.Unlock()
 	err := a.usable(ctx)
 	if err == nil {
-		err = checkName(m.name)
+		err = cmp.Or(checkName(m.name), a.noteVersion(m.name, value))
 	}
 	if now, found := a.members[key]; err == nil && cond != nil && !cond.Holds(now.id(), found) {
 		err = store.ErrConflict
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case own.IsBelow(m.name) && len(value) <= mostHeld:
+		// Notes are deleted before the archive is closed. In the log, each would be a gap
+		// for which all other members have to be copied.
+		a.held[key] = slices.Clone(value)
+	default:
+		delete(a.held, key)
 		if err = a.log.append(&m, value); err != nil {
 			// The log may end with a part of this value, so no value can follow.
 			a.broken = fmt.Errorf("the archive cannot be written after an error: %w", plainError(err))
@@ -329,6 +349,7 @@ func (a *writer) remove(ctx context.Context, key store.Key, cond *store.Conditio
 	}
 	// The bytes stay in the log until Close compacts it.
 	delete(a.members, key)
+	delete(a.held, key)
 	return nil
 }
 

@@ -220,7 +220,11 @@ type log struct {
 	name string
 	w, r vfs.File
 	lock vfs.File // nil if there are no locks
-	end  int64
+	end  int64    // of the last member, or of the directory
+
+	flushed int64  // bytes in the file
+	buffer  []byte // the members after them
+
 	done bool // closed
 }
 

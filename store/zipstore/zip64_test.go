@@ -43,9 +43,9 @@ func TestWide(t *testing.T) {
 	}
 	s := sparse{pieces: map[int64][]byte{}}
 	for _, m := range members {
-		s.pieces[m.off] = m.local()
+		s.pieces[m.off] = m.appendLocal(nil)
 		if m.name == "small" {
-			s.pieces[m.off+int64(len(m.local()))] = small
+			s.pieces[m.off+int64(len(m.appendLocal(nil)))] = small
 		}
 	}
 	var a appender
@@ -53,7 +53,7 @@ func TestWide(t *testing.T) {
 		members[i].central(&a)
 	}
 	const at = 7 << 30
-	end(&a, 2, int64(len(a.b)), at)
+	end(&a, 2, int64(len(a.b)), at, "")
 	s.pieces[at] = a.b
 	s.size = at + int64(len(a.b))
 	z, err := Open(t.Context(), s, store.MustKey("x.zip"), nil)

@@ -21,6 +21,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
@@ -171,7 +173,7 @@ func TestWritten(t *testing.T) {
 			r.Fatal(err)
 		}
 		want := map[string][]byte{}
-		key := rapid.SampledFrom([]string{"zarr.json", "a/zarr.json", "a/c/0/0", "a/c/0/1", "ü/☃", "x y"})
+		key := rapid.SampledFrom([]string{"zarr.json", "a/zarr.json", "a/c/0/0", "a/c/0/1", "ü/☃", "x y", "a/__varve/unfinished.json"})
 		for range rapid.IntRange(0, 12).Draw(r, "steps") {
 			k := key.Draw(r, "key")
 			if rapid.IntRange(0, 3).Draw(r, "delete") == 0 {
@@ -182,8 +184,16 @@ func TestWritten(t *testing.T) {
 				continue
 			}
 			want[k] = rapid.SliceOfN(rapid.Byte(), 0, 2000).Draw(r, "value")
+			if rapid.IntRange(0, 9).Draw(r, "large") == 0 { // not held in memory, or not in the buffer of the log
+				want[k] = bytes.Repeat([]byte{1, 2, byte(len(want[k]))}, rapid.SampledFrom([]int{30_000, 400_000}).Draw(r, "length"))
+			}
 			if _, err := a.Write(t.Context(), store.Put(store.MustKey(k), want[k]), store.Sync); err != nil {
 				r.Fatal(err)
+			}
+			for k, value := range want {
+				if got, _, err := a.Get(t.Context(), store.MustKey(k), store.Request{}, nil); err != nil || !bytes.Equal(got, value) {
+					r.Fatalf("%s before the end: %d bytes, want %d, error %v", k, len(got), len(value), err)
+				}
 			}
 		}
 		if err := errors.Join(a.Close(), a.Close(), zipstore.Discard(a)); err != nil {
@@ -230,6 +240,106 @@ func TestReproducible(t *testing.T) {
 	y, failed := os.ReadFile(b)
 	if err != nil || failed != nil || !bytes.Equal(x, y) {
 		t.Error("two archives differ", err, failed)
+	}
+}
+
+// TestOrder checks that the directory has documents first, those of upper nodes before
+// others, and that notes which are deleted leave no gap: the values are written once.
+func TestOrder(t *testing.T) {
+	disk, creations := vfs.NewDisk(), 0
+	a, err := zipstore.On(vfs.Hook(disk, func(op vfs.Op) error {
+		if op.Kind == "create" {
+			creations++
+		}
+		return nil
+	}), "x.zip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	note := store.MustKey("a/__varve/unfinished.json")
+	for _, key := range []string{"a/c/1", "b/a/zarr.json", "a/zarr.json", note.String(), "a/c/0", ".zgroup", "zarr.json", "b/zarr.json", "b/c/0"} {
+		if _, err := a.Write(t.Context(), store.Put(store.MustKey(key), []byte(key)), store.Flush); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := a.Write(t.Context(), store.Delete(note), store.Flush); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if creations != 1 {
+		t.Errorf("%d files were made, want one", creations)
+	}
+	raw, _, err := fixture.FileReader(disk).Get(t.Context(), store.MustKey("x.zip"), store.Request{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := stdzip.NewReader(bytes.NewReader(raw), int64(len(raw)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range z.File {
+		names = append(names, f.Name)
+	}
+	want := []string{"zarr.json", "a/zarr.json", "b/zarr.json", "b/a/zarr.json", ".zgroup", "a/c/1", "a/c/0", "b/c/0"}
+	if !slices.Equal(names, want) {
+		t.Errorf("the directory has %q, want %q", names, want)
+	}
+}
+
+// TestOME writes archives of OME-Zarr (RFC-9), and refuses what they cannot hold before
+// the chunks are written.
+func TestOME(t *testing.T) {
+	const good = `{"node_type": "group", "attributes": {"ome": {"version": "0.5"}}}`
+	name := filepath.Join(t.TempDir(), "x.ozx")
+	put := func(a *zipstore.Archive, key, value string) error {
+		_, err := a.Write(t.Context(), store.Put(store.MustKey(key), []byte(value)), store.Flush)
+		return err
+	}
+	a, err := zipstore.CreateArchive(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range map[string]string{
+		"zarr.json": `{"node_type": "group", "attributes": {"ome": {}}}`, ".zgroup": "{}", ".zattrs": good, ".zarray": "{}",
+	} {
+		if err := put(a, key, value); !errors.Is(err, store.ErrUnsupported) {
+			t.Errorf("%s = %s: %v, want %v", key, value, err, store.ErrUnsupported)
+		}
+	}
+	for _, value := range []string{"", "[]", strings.Replace(good, "group", "array", 1)} {
+		if err := put(a, "zarr.json", value); !errors.Is(err, store.ErrUnsupported) {
+			t.Errorf("%q: %v, want %v", value, err, store.ErrUnsupported)
+		}
+	}
+	if err := errors.Join(put(a, "0/c/0", "x"), put(a, "0/zarr.json", "{}"), put(a, "zarr.json", good), a.Close()); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := stdzip.NewReader(bytes.NewReader(raw), int64(len(raw)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"ome":{"version":"0.5","zipFile":{"centralDirectory":{"jsonFirst":true}}}}`; z.Comment != want {
+		t.Errorf("the comment is %s, want %s", z.Comment, want)
+	}
+	if !bytes.Contains(raw, []byte("PK\x06\x06")) {
+		t.Error("the archive is not of the form ZIP64")
+	}
+	if values, err := contents(raw); len(values) != 3 || err != nil {
+		t.Errorf("%d values, %v", len(values), err)
+	}
+	// Without a document of the root there is no archive.
+	if a, err = zipstore.CreateArchive(filepath.Join(t.TempDir(), "y.ozx")); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(put(a, "0/zarr.json", "{}"), a.Close()); !errors.Is(err, store.ErrUnsupported) {
+		t.Errorf("without a root: %v, want %v", err, store.ErrUnsupported)
 	}
 }
 

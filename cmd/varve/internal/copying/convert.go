@@ -27,6 +27,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/convert"
 	"varve.dev/zarr/internal/job"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/store"
 )
 
@@ -195,7 +196,7 @@ func (f *convertFlags) plan(cmd *cobra.Command, from, to string, r convert.Conve
 	if f.planTo == "" {
 		return nil
 	}
-	if strings.HasSuffix(node.LocalPath(to), ".zip") {
+	if own.IsArchive(node.LocalPath(to)) {
 		return failure.BadArgument("%s: a zip archive is written by one process: leave out --plan", to)
 	}
 	head := dryrun.Head{Operation: cmd.Name(), Node: from, Target: &to, Strategy: "copy-publish", Guarantee: "atomic"}

@@ -36,6 +36,7 @@ import (
 	"varve.dev/zarr/internal/archive"
 	"varve.dev/zarr/internal/codecs/numcodecs"
 	"varve.dev/zarr/internal/copying"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -57,11 +58,11 @@ func NewCopy() *cobra.Command {
 		Use:   "copy SRC DST",
 		Short: "Copy a node and everything below it, within a store or to another one",
 		Long: `Copy a node and everything below it, within a store or to another one. DST is the new node itself,
-not its parent. A name that ends in .zip makes an archive. Nothing is decoded: the stored bytes of
-chunks, attributes and consolidated metadata are copied, in both formats, even for data types or
-codecs that Varve does not know. Chunks that no document describes, such as those that a rechunk has
-replaced, are left out and counted; --move takes them along. --sync makes DST equal to SRC, and
-copies only what differs.`,
+not its parent. A name that ends in .zip makes an archive, and one that ends in .ozx an archive of
+one hierarchy of OME-Zarr. Nothing is decoded: the stored bytes of chunks, attributes and
+consolidated metadata are copied, in both formats, even for data types or codecs that Varve does not
+know. Chunks that no document describes, such as those that a rechunk has replaced, are left out and
+counted; --move takes them along. --sync makes DST equal to SRC, and copies only what differs.`,
 		Example: `  varve copy era5.zarr/t2m backup.zarr/t2m
   varve copy era5.zarr mirror.zarr --sync`,
 		Args:              usage.Arguments("SRC", "DST"),
@@ -205,7 +206,7 @@ func (f *copyFlags) copyTo(
 	cmd *cobra.Command, src *zarr.Location, from, to string, do func(dst *zarr.Location) (transfer.Report, error),
 ) (transfer.Report, error) {
 	dst, err := f.destination(cmd, to)
-	if errors.Is(err, fs.ErrExist) && strings.HasSuffix(node.LocalPath(to), ".zip") {
+	if errors.Is(err, fs.ErrExist) && own.IsArchive(node.LocalPath(to)) {
 		err = fmt.Errorf("%w (--overwrite replaces it)", err) // an existing archive
 	}
 	if err != nil {

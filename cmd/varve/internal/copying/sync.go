@@ -25,6 +25,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/internal/job"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/transfer"
 )
@@ -95,7 +96,7 @@ func (s *syncFlags) check(cmd *cobra.Command, to string) error {
 	if err := flagtext.Exclusive(cmd, "node", "delete"); err != nil {
 		return err
 	}
-	if strings.HasSuffix(node.LocalPath(to), ".zip") {
+	if own.IsArchive(node.LocalPath(to)) {
 		return failure.BadUsage("--sync cannot change an archive; varve copy SRC DST makes a new one")
 	}
 	return nil

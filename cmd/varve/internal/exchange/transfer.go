@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/cmd/varve/internal/virtualizing"
 	"varve.dev/zarr/icechunk"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/store"
 )
 
@@ -95,7 +96,7 @@ func consolidate(cmd *cobra.Command, location string) error {
 	if err != nil {
 		return err
 	}
-	if g, isGroup := n.(*zarr.Group); isGroup && !strings.HasSuffix(node.LocalPath(location), ".zip") {
+	if g, isGroup := n.(*zarr.Group); isGroup && !own.IsArchive(node.LocalPath(location)) {
 		err = g.Consolidate(cmd.Context())
 	}
 	return errors.Join(err, n.Close())

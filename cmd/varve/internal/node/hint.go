@@ -39,7 +39,7 @@ func namesServer(location string) bool {
 		return false
 	}
 	// The name of a file may look like a host: data.zarr, month.nc.
-	known := slices.Concat(references, []string{".zarr", ".zip", ".npy", ".csv", ".raw", ".bin"})
+	known := slices.Concat(references, own.Archives, []string{".zarr", ".npy", ".csv", ".raw", ".bin"})
 	return !slices.Contains(known, strings.ToLower(filepath.Ext(first))) && !virtual.IsForeign(first)
 }
 
@@ -344,7 +344,7 @@ func nodesIn(folder string) (names []string) {
 	// A listing that fails after some entries still gives hints.
 	entries, _ := f.ReadDir(mostBeside)
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), ".zip") || isNodeFolder(filepath.Join(folder, e.Name())) {
+		if own.IsArchive(e.Name()) || isNodeFolder(filepath.Join(folder, e.Name())) {
 			names = append(names, e.Name())
 		}
 	}
@@ -385,5 +385,5 @@ func holdsNodes(at string) bool {
 	if strings.Contains(at, "://") || isNodeFolder(at) {
 		return false
 	}
-	return slices.ContainsFunc(nodesIn(LocalPath(at)), func(name string) bool { return !strings.HasSuffix(name, ".zip") })
+	return slices.ContainsFunc(nodesIn(LocalPath(at)), func(name string) bool { return !own.IsArchive(name) })
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/internal/driver"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
 )
@@ -150,9 +152,10 @@ func IsLocation(source string) bool {
 	}
 	// A node is a folder or an archive. Any other file holds elements.
 	if info, err := os.Stat(source); err == nil {
-		return info.IsDir() || strings.EqualFold(filepath.Ext(source), ".zip")
+		return info.IsDir() || own.IsArchive(strings.ToLower(source))
 	}
-	return strings.Contains(source, ".zip/") || isBelowReferences(source)
+	_, below, _ := driver.CutPath(filepath.ToSlash(source), own.Archives...)
+	return below != "" || isBelowReferences(source)
 }
 
 // Clean returns a location without trailing slashes, so that equal locations compare

@@ -20,6 +20,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/internal/archive"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/memstore"
 	"varve.dev/zarr/store/zipstore"
@@ -90,11 +91,11 @@ func IsAtOrBelow(above, location string) bool {
 }
 
 // ReplacedArchive begins an archive that will replace the one at a location. It returns
-// false if the location is not an existing file with a name that ends in .zip.
+// false if the location is not an existing file with the name of an archive.
 func ReplacedArchive(ctx context.Context, location string) (*zarr.Location, bool, error) {
 	name := node.LocalPath(location)
 	info, err := os.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() || !strings.HasSuffix(name, ".zip") {
+	if err != nil || !info.Mode().IsRegular() || !own.IsArchive(name) {
 		return nil, false, nil
 	}
 	old, err := Locate(ctx, location, store.ReadOnly)

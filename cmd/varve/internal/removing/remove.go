@@ -20,6 +20,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/internal/archive"
+	"varve.dev/zarr/internal/driver"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
@@ -82,7 +84,7 @@ func remove(cmd *cobra.Command, location string, yes, singleWriter bool) error {
 // refuseArchive returns an error if a location is in a zip archive, which cannot change.
 func refuseArchive(cmd *cobra.Command, location string) error {
 	// Do not open stores that are no archives, because that may take requests.
-	if !strings.Contains(strings.ToLower(location), ".zip") {
+	if _, _, found := driver.CutPath(strings.ToLower(place.WithoutOptions(location)), own.Archives...); !found {
 		return nil
 	}
 	at, err := place.Locate(cmd.Context(), location, store.ReadOnly)

@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/planfile"
 	"varve.dev/zarr/internal/job"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/quantity"
 )
 
@@ -82,7 +83,7 @@ func (r *running) writeScript(w io.Writer, name string, plan *job.Plan) error {
 	s.Arrays = r.arrays(plan.Stages())
 	memory := max(cost.Least, plan.PeakMemory())
 	for _, p := range plan.Arrays {
-		if p.Target != nil && strings.HasSuffix(*p.Target, ".zip") {
+		if p.Target != nil && own.IsArchive(*p.Target) {
 			return failure.BadArgument("%s: a zip archive is written by one process: varve run %s", *p.Target, phrase.Word(name))
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/virtualizing"
 	"varve.dev/zarr/internal/driver"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/virtual"
 )
@@ -128,7 +129,7 @@ func nameOf(location string) string {
 		}
 		name = path.Base(rest)
 	}
-	for _, suffix := range []string{".zip", virtual.Suffix} {
+	for _, suffix := range append([]string{virtual.Suffix}, own.Archives...) {
 		if short, is := strings.CutSuffix(name, suffix); is && short != "" {
 			return short
 		}
