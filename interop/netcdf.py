@@ -62,6 +62,7 @@ def era():
         moment=(("lat",), pandas.date_range("2020-01-01T06:00", periods=9)),
         empty=(("none", "lat"), np.zeros((0, 9), "f4")),
         square=(("lat", "lat2"), np.eye(9)),
+        half=(("time",), np.arange(TIMES, dtype="f2")),
     )
     d["t2m"].attrs["words"] = ["one", "zwölf"]
     return d, how
@@ -82,6 +83,7 @@ def write(folder):
 def alike(name, a, b):
     """Variables are identical, but for types that a file has others for, and how it spells attributes."""
     assert a.dims == b.dims, (name, a.dims, b.dims)
+    a = a.astype("f4") if a.dtype == "f2" else a
     assert a.dtype.kind == b.dtype.kind or {a.dtype.kind, b.dtype.kind} <= set("OUT"), (name, a.dtype, b.dtype)
     np.testing.assert_array_equal(a.values, b.values, err_msg=name)
     for key in set(a.attrs) | set(b.attrs):
@@ -153,7 +155,10 @@ def append(file):
         np.testing.assert_array_equal(f["t2m"][TIMES:], more)
         assert f["t2m"].more19 == "value 19" and f.note == ["a", "ß"] and f.headline == "größer"
         assert f["new"].shape == (TIMES + 5000, 9) and f["words"][8] == "i" and list(f["beside/v"][...]) == [1, 2, 3, 4]
-        assert f["packed"].shape == (TIMES + 5000, 9, 11)
+        # What nobody has written is the fill value, also in chunks that are there.
+        f.set_auto_scale(False)
+        assert f["packed"].shape == (TIMES + 5000, 9, 11) and (f["packed"][TIMES:] == -999).all()
+        assert np.isnan(f["half"][TIMES:]).all()
     with xarray.open_dataset(file, engine="h5netcdf", decode_times=False) as d:
         assert d.sizes["time"] == TIMES + 5000
 
