@@ -152,7 +152,6 @@ type commit struct {
 // object is one that is stored before the publication.
 type object struct {
 	name string
-	kind format.Kind
 	data []byte
 }
 
@@ -202,7 +201,7 @@ func (c *commit) gatherNode(ctx context.Context, path string, files map[ID]forma
 	if is == nil {
 		return nil
 	}
-	if was != nil && c.nodes[path] == nil && len(c.chunks[is.id]) == 0 {
+	if was != nil && c.nodes[path] == nil && c.chunks[is.id].len() == 0 {
 		// Nothing has changed, also in a document that this program does not understand.
 		c.snapshot.Nodes = append(c.snapshot.Nodes, *was)
 		return c.keepFiles(was.Manifests, files)
@@ -349,16 +348,11 @@ func (c *commit) store(ctx context.Context) error {
 		{transactionName(c.snapshot.ID), format.KindTransactionLog, c.log.Encode()},
 		{snapshotName(c.snapshot.ID), format.KindSnapshot, c.snapshot.Encode()},
 	} {
-		data, err := format.Seal(program, o.kind, o.body)
+		sealed, err := c.seal(o.name, o.kind, o.body)
 		if err != nil {
 			return err
 		}
-		c.objects = append(c.objects, object{o.name, o.kind, data})
-	}
-	for _, o := range c.objects {
-		if err := c.check(o); err != nil {
-			return err
-		}
+		c.objects = append(c.objects, sealed)
 	}
 	b, err := store.NewBatch(ctx, c.repository.store, c.repository.durability)
 	if err != nil {
@@ -379,24 +373,29 @@ func (c *commit) store(ctx context.Context) error {
 	return b.Commit(ctx)
 }
 
-// check reads an object as readers will. What they would refuse must not be published.
-func (c *commit) check(o object) error {
-	_, body, err := format.Open(o.data, o.kind, c.repository.limit)
+// seal returns the object with a body, which it reads meanwhile as readers will. What
+// they would refuse must not be published.
+func (c *commit) seal(name string, kind format.Kind, body []byte) (object, error) {
+	var g errgroup.Group
+	g.Go(func() (err error) {
+		switch kind {
+		case format.KindSnapshot:
+			_, err = format.ParseSnapshot(body)
+		case format.KindManifest:
+			_, err = format.ParseManifest(body)
+		case format.KindTransactionLog:
+			_, err = format.ParseTransactionLog(body)
+		}
+		return err
+	})
+	data, err := format.Seal(program, kind, body)
+	if err = cmp.Or(g.Wait(), err); err == nil && int64(len(body)) > c.repository.limit {
+		err = fmt.Errorf("%w: its length is above %d", format.ErrDamaged, c.repository.limit)
+	}
 	if err != nil {
-		return fmt.Errorf("%s cannot be committed: %w", o.name, err)
+		return object{}, fmt.Errorf("%s cannot be committed: %w", name, err)
 	}
-	switch o.kind {
-	case format.KindSnapshot:
-		_, err = format.ParseSnapshot(body)
-	case format.KindManifest:
-		_, err = format.ParseManifest(body)
-	case format.KindTransactionLog:
-		_, err = format.ParseTransactionLog(body)
-	}
-	if err != nil {
-		return fmt.Errorf("%s cannot be committed: %w", o.name, err)
-	}
-	return nil
+	return object{name, data}, nil
 }
 
 // put stores an object under a name that nothing has.

@@ -180,7 +180,7 @@ func (r *rebase) gather() {
 		case n != nil && !bytes.Equal(n.document, was.Document):
 			r.documents[was.ID] = was.Path
 		}
-		if len(r.chunks[was.ID]) > 0 {
+		if r.chunks[was.ID].len() > 0 {
 			r.written[was.ID] = was.Path
 		}
 	}
@@ -272,7 +272,7 @@ func (r *rebase) rewritten(by Commit, is format.ChunkChanges) {
 	var both [][]uint32
 	for _, index := range is.Indices {
 		name := nameOf(now.keys, index)
-		if _, ours := r.chunks[is.Node][name]; ours {
+		if _, ours := r.chunks[is.Node].find(name); ours {
 			both = append(both, index)
 			r.shared = append(r.shared, sharedChunk{is.Node, name})
 		}
@@ -376,7 +376,7 @@ func (r *rebase) by(list map[format.NodeID]Commit, id format.NodeID) Commit {
 func (r *rebase) apply() {
 	if r.policy.Chunks == Theirs {
 		for _, c := range r.shared {
-			delete(r.chunks[c.node], c.name)
+			r.chunks[c.node].forget(c.name)
 		}
 	}
 	for at, n := range r.nodes {

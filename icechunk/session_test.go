@@ -496,6 +496,18 @@ func TestUnreadable(t *testing.T) {
 	if _, err := s.Commit(t.Context(), "2^32 chunks"); !errors.Is(err, zarr.ErrUnsupported) {
 		t.Error(err)
 	}
+	_, below := created(t)
+	r, err := icechunk.Open(t.Context(), below, store.Path{}, &icechunk.Options{Object: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = session(t, r)
+	if _, err := zarr.At(s, "g").CreateGroup(t.Context(), long, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Commit(t.Context(), "beyond the limit"); !errors.Is(err, zarr.ErrCorrupt) {
+		t.Error(err)
+	}
 }
 
 // TestLostBeforeOthers loses the answer to a publication, and somebody else commits

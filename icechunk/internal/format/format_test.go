@@ -3,6 +3,7 @@
 package format
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"os"
@@ -73,7 +74,7 @@ func parse(kind Kind, body []byte) error {
 			if err != nil {
 				return err
 			}
-			if !ok || same.Payload != ref.Payload || same.ID != ref.ID || same.Location != ref.Location || same.Offset != ref.Offset {
+			if !ok || same.Payload != ref.Payload || same.ID != ref.ID || !bytes.Equal(same.Location, ref.Location) || same.Offset != ref.Offset {
 				return errors.New("a reference is not found by its index")
 			}
 			n++
