@@ -43,9 +43,9 @@ func (s *Session) Commit(ctx context.Context, message string) (ID, error) {
 }
 
 // Amend is Commit, but the new snapshot takes the place of the base of the session, and
-// has the changes of both. A session without changes replaces the message. The replaced
-// snapshot stays until garbage is collected, and where a tag or another branch leads to
-// it.
+// has the changes of both. A session without changes replaces the message and metadata.
+// The replaced snapshot stays until garbage is collected, and where a tag or another
+// branch leads to it.
 func (s *Session) Amend(ctx context.Context, message string) (ID, error) {
 	return s.commit(ctx, message, true)
 }
@@ -75,7 +75,7 @@ func (s *Session) commit(ctx context.Context, message string, amends bool) (ID, 
 	if err := c.gather(ctx); err != nil {
 		return ID{}, err
 	}
-	if c.isEmpty() && !amends {
+	if c.isEmpty() && (!amends || c.tellsSame()) {
 		return ID{}, ErrNothing
 	}
 	if amends {
@@ -102,6 +102,9 @@ func (c *commit) merge(ctx context.Context) error {
 	l, err := c.repository.transactions(ctx, c.base.ID())
 	if err != nil {
 		return err
+	}
+	if l.Later {
+		return c.repository.fail(transactionName(c.base.ID()), errLater)
 	}
 	if len(l.Moves) > 0 {
 		return fmt.Errorf("%w: the commit %v has moved nodes, and such a commit is not amended: commit", zarr.ErrUnsupported, c.base.ID())
@@ -158,6 +161,14 @@ type object struct {
 // isEmpty reports whether the log has no changes.
 func (c *commit) isEmpty() bool {
 	return len(c.log.NewGroups)+len(c.log.NewArrays)+len(c.log.DeletedGroups)+len(c.log.DeletedArrays)+len(c.log.UpdatedArrays)+len(c.log.UpdatedGroups)+len(c.log.Chunks) == 0
+}
+
+// tellsSame reports whether message and metadata are those of the base.
+func (c *commit) tellsSame() bool {
+	was := c.base.content
+	return c.snapshot.Message == was.Message && slices.EqualFunc(c.snapshot.Metadata, was.Metadata, func(x, y format.Item) bool {
+		return x.Name == y.Name && bytes.Equal(x.Value, y.Value)
+	})
 }
 
 // gather makes the nodes and manifests of the snapshot.

@@ -67,6 +67,9 @@ func (s *Session) Rebase(ctx context.Context, p Policy) error {
 		if err != nil {
 			return fmt.Errorf("the session cannot be rebased onto %v: %w", one.ID, err)
 		}
+		if l.Later { // it may tell of a conflict
+			return r.repository.fail(transactionName(one.log), errLater)
+		}
 		r.replay(one.Commit, l)
 	}
 	if r.onto, err = s.repository.open(ctx, r.tip.ID); err != nil {

@@ -442,6 +442,10 @@ type TransactionLog struct {
 	UpdatedArrays, UpdatedGroups []NodeID // that have another document
 	Chunks                       []ChunkChanges
 	Moves                        []Move
+	Extra                        []byte // of later versions of the specification
+	// Later means that the log has fields that this package does not know, which may tell
+	// of changes that nothing else does.
+	Later bool
 }
 
 // ChunkChanges are the chunks of an array that were added, replaced or deleted, in order.
@@ -476,7 +480,7 @@ func (l *TransactionLog) Sort() {
 	})
 }
 
-// Merge adds the changes of another log.
+// Merge adds the changes of another log, and keeps what that has besides.
 func (l *TransactionLog) Merge(o *TransactionLog) {
 	other := o.nodes()
 	for i, list := range l.nodes() {
@@ -491,6 +495,7 @@ func (l *TransactionLog) Merge(o *TransactionLog) {
 		l.Chunks[i].Indices = append(l.Chunks[i].Indices, c.Indices...)
 	}
 	l.Moves = append(l.Moves, o.Moves...)
+	l.Extra, l.Later = o.Extra, o.Later
 	l.Sort()
 	for _, list := range l.nodes() {
 		*list = slices.Compact(*list)
@@ -537,11 +542,13 @@ func (l *TransactionLog) Encode() []byte {
 			return b.EndObject()
 		}))
 	}
+	extra := b.bytes(l.Extra)
 	b.StartObject(10)
 	b.structure(0, l.ID[:])
 	for i, to := range lists {
 		b.offset(i+1, to)
 	}
+	b.offset(9, extra)
 	return b.finish(b.EndObject())
 }
 
@@ -551,7 +558,8 @@ func ParseTransactionLog(body []byte) (*TransactionLog, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &TransactionLog{ID: t.objectID(0, "ID")}
+	t.known(10)
+	l := &TransactionLog{ID: t.objectID(0, "ID"), Extra: t.bytes(9)}
 	for i, list := range l.nodes() {
 		for v, k := t.vector(i+1, len(NodeID{})), 0; k < v.len; k++ {
 			*list = append(*list, NodeID(v.element(k)))
@@ -559,10 +567,11 @@ func ParseTransactionLog(body []byte) (*TransactionLog, error) {
 	}
 	for _, is := range t.vector(7, 4).tables() {
 		c := ChunkChanges{}
+		is.known(2)
 		copy(c.Node[:], is.structure(0, len(c.Node)))
 		var numbers []uint32 // of many indices, which are not allocated one by one
 		for _, chunk := range is.vector(1, 4).tables() {
-			coordinates := chunk.vector(0, 4)
+			coordinates := chunk.known(1).vector(0, 4)
 			if cap(numbers)-len(numbers) < coordinates.len {
 				numbers = make([]uint32, 0, max(coordinates.len, 16, min(2*cap(numbers), 1<<14)))
 			}
@@ -579,9 +588,10 @@ func ParseTransactionLog(body []byte) (*TransactionLog, error) {
 	}
 	for _, is := range t.vector(8, 4).tables() {
 		m := Move{From: is.text(0), To: is.text(1), IsArray: is.number(3, 1, 0) != 0}
-		copy(m.Node[:], is.structure(2, len(m.Node)))
+		copy(m.Node[:], is.known(4).structure(2, len(m.Node)))
 		l.Moves = append(l.Moves, m)
 	}
+	l.Later = b.later
 	if b.err != nil {
 		return nil, fmt.Errorf("transaction log: %w", b.err)
 	}

@@ -18,7 +18,7 @@ import (
 // in it. It is safe for concurrent use.
 type Manifest struct {
 	ID ObjectID
-	// Later means that the manifest has fields that this package does not know.
+	// Later means that the manifest has fields that this package does not know or keep.
 	// References are encoded without them.
 	Later  bool
 	body   []byte
@@ -92,7 +92,9 @@ func ParseManifest(body []byte) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.known(5)
+	// Nobody knows what the extra bytes of a manifest, or of an array in it, say of its
+	// references. So another manifest cannot have them.
+	t.known(4)
 	m := &Manifest{ID: t.objectID(0, "ID"), body: body}
 	t.need(t.contains(1), "arrays")
 	arrays := t.vector(1, 4)
@@ -100,7 +102,7 @@ func ParseManifest(body []byte) (*Manifest, error) {
 		m.locations = &locations{dictionary: dictionary}
 	}
 	for i := range arrays.len {
-		a := arrays.table(i).known(3)
+		a := arrays.table(i).known(2)
 		id := a.structure(0, len(NodeID{}))
 		a.need(id != nil, "ID of a node")
 		a.need(a.contains(1), "references")
