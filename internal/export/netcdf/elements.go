@@ -245,11 +245,7 @@ func (e *encoder) filter(raw []byte) ([]byte, error) {
 // convert appends elements in the bytes of the file.
 func (e *encoder) convert(dst, data []byte) []byte {
 	from := len(dst)
-	if e.wider {
-		dst = e.widened(dst, data)
-	} else {
-		dst = append(dst, data...)
-	}
+	dst = e.converted(dst, data)
 	swap(e.kind.dataType(), dst[from:], binary.LittleEndian)
 	return dst
 }

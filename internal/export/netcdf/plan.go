@@ -3,8 +3,8 @@
 package netcdf
 
 import (
-	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"path"
@@ -135,6 +135,9 @@ func (p *planner) variable(g *group, from *export.Variable) (err error) {
 		v.source, decoded = v.source.Undecoded(), false
 	}
 	if v.form, err = formOf(v.source.Type); err != nil {
+		return err
+	}
+	if err := p.narrow(v, from, decoded); err != nil {
 		return err
 	}
 	unlimited := growing(from, v.source.Array)
@@ -326,12 +329,54 @@ func (p *planner) absent(v *variable, from *export.Variable, decoded bool) ([]by
 	return nil, nil
 }
 
-// element returns an element as the file has it, in host byte order.
-func (v *variable) element(elem []byte) []byte {
-	if v.wider {
-		return v.widened(nil, elem)
+// mostNarrowed bounds the elements of an array that is read to find out whether int has
+// all of them.
+const mostNarrowed = 1 << 20
+
+// narrow makes int of an int64 with at most one axis, if the variant has no int64 and int
+// has all elements: a coordinate that counts times usually is of that type.
+func (p *planner) narrow(v *variable, from *export.Variable, decoded bool) error {
+	short := len(v.source.Shape) == 0 || len(v.source.Shape) == 1 && v.source.Shape[0] <= mostNarrowed
+	if p.permits(v.kind) || v.kind != kindInt64 || !short {
+		return nil
 	}
-	return bytes.Clone(elem)
+	absent, err := p.absent(v, from, decoded)
+	if err != nil {
+		return err
+	}
+	fits := true
+	check := func(data []byte) {
+		for b := range slices.Chunk(data, 8) {
+			n := int64(binary.NativeEndian.Uint64(b))
+			fits = fits && n == int64(int32(n))
+		}
+	}
+	check(absent)
+	err = v.source.Blocks(p.ctx, func(e export.Values) error {
+		check(e.Data)
+		return p.ctx.Err()
+	})
+	if err == nil && fits {
+		v.kind, v.narrower = kindInt, true
+	}
+	return err
+}
+
+// element returns an element as the file has it, in host byte order.
+func (v *variable) element(elem []byte) []byte { return v.converted(nil, elem) }
+
+// converted appends elements as the file has them, in host byte order.
+func (v *variable) converted(dst, elems []byte) []byte {
+	switch {
+	case v.wider:
+		return v.widened(dst, elems)
+	case v.narrower:
+		for b := range slices.Chunk(elems, 8) {
+			dst = binary.NativeEndian.AppendUint32(dst, uint32(binary.NativeEndian.Uint64(b)))
+		}
+		return dst
+	}
+	return append(dst, elems...)
 }
 
 // widened appends floats of 16 bits or fewer as floats of 32.
