@@ -25,8 +25,8 @@ import (
 // of its format.
 type FileFormat interface {
 	// Check returns an error if a file of the format cannot hold the data set. The error
-	// says which limit is at fault and what to do instead. Check is called before the file
-	// is created. It reads no elements but those of short coordinates.
+	// says which limit is at fault and what to do instead. Check is called before the
+	// file is created. It reads no elements but those of short coordinates.
 	Check(ctx context.Context, d *Dataset) error
 	// Write writes a data set that Check has accepted, in bounded memory. The caller
 	// removes the file if there is an error, and else publishes it.
@@ -141,7 +141,7 @@ func DatasetWith(ctx context.Context, name string, s *Source) (*Dataset, error) 
 		return nil, err
 	}
 	for next := 0; next < len(d.Variables); next++ {
-		for _, other := range d.Variables[next].references() {
+		for _, other := range d.Variables[next].References() {
 			if slices.ContainsFunc(d.Variables, func(v *Variable) bool { return v.Name == other }) {
 				continue
 			}
@@ -218,8 +218,8 @@ func describes(c, a *zarr.Array) bool {
 	return true
 }
 
-// references returns the names of the arrays that describe a variable.
-func (v *Variable) references() []string {
+// References returns the names of the arrays that describe a variable.
+func (v *Variable) References() []string {
 	names := slices.Clone(v.Array.DimensionNames())
 	for _, attribute := range []string{"coordinates", "bounds", "climatology", "grid_mapping"} {
 		// The extended form of grid_mapping has colons (CF conventions, 5.6).
