@@ -31,6 +31,8 @@ type Format struct {
 	Zstd int
 	// Folder is where a temporary file with overviews is.
 	Folder string
+
+	edge int64 // the rows and columns of a tile in tests; 0 is the usual number
 }
 
 var _ export.FileFormat = Format{}

@@ -242,7 +242,7 @@ func (p *planner) setAbsent(packing *cf.Packing, decoded bool) error {
 	for _, elem := range packing.Missing() {
 		p.absent = append(p.absent, p.widened(elem))
 	}
-	isNaN := func(elem []byte) bool { return string(p.sample.AppendText(nil, elem)) == "NaN" }
+	isNaN := func(elem []byte) bool { return string(p.sample.AppendText(nil, elem)) == "nan" }
 	for _, elem := range p.absent {
 		// NaN is no value for any program, whatever else is missing.
 		if p.noData == nil || isNaN(p.noData) {
@@ -346,6 +346,9 @@ func (p *planner) setTiles() {
 	p.tile = usualTile
 	if p.height <= smallTile && p.width <= smallTile {
 		p.tile = smallTile
+	}
+	if p.edge > 0 {
+		p.tile = p.edge
 	}
 	size := int64(p.sample.Size())
 	p.pixels = p.bands == 1 || p.band > p.y && p.band > p.x && checked.Capped(p.bands, size, p.tile, p.tile) <= mostTile
