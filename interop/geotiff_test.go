@@ -13,8 +13,8 @@ import (
 // TestGeoTIFF exports arrays of xarray as GeoTIFF and COG: of all types, packed, with
 // bands along any axis, on maps of several projections. rasterio and tifffile read the
 // same pixels, and rasterio the place, missing values, scales, units and overviews.
-// rio-cogeo takes the files for COG. What has no place in a GeoTIFF is refused, and leaves
-// no file.
+// rio-cogeo takes the files for COG. What has no place in a GeoTIFF is refused, and
+// leaves no file.
 func TestGeoTIFF(t *testing.T) {
 	python := interpreter(t)
 	if out, err := exec.Command(python, "-c", "import rasterio, rio_cogeo, tifffile, imagecodecs, pyproj, xarray").CombinedOutput(); err != nil {

@@ -173,7 +173,7 @@ func (d *Dataset) addBeside(ctx context.Context, name string, c *zarr.Array, s *
 		at := slices.Index(s.Array.DimensionNames(), dimension)
 		if dimension != "" && at >= 0 {
 			axis, _ := (*subset.Elements)(s.Selection).Along(at)
-			items[i] = itemOf(axis)
+			items[i] = ItemOf(axis)
 		}
 	}
 	v, err := c.View(items)
@@ -187,8 +187,8 @@ func (d *Dataset) addBeside(ctx context.Context, name string, c *zarr.Array, s *
 	return d.add(name, beside)
 }
 
-// itemOf returns the item of a selection that selects the elements of an axis.
-func itemOf(a subset.Axis) selection.Item {
+// ItemOf returns the item of a selection that selects the elements of an axis.
+func ItemOf(a subset.Axis) selection.Item {
 	switch {
 	case a.Given() != nil:
 		return selection.List(a.Given()...)

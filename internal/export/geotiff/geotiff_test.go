@@ -368,3 +368,50 @@ func TestBig(t *testing.T) {
 		t.Error("4 GiB of samples in a classic TIFF")
 	}
 }
+
+// TestLevels takes the levels of an image as overviews. It makes overviews of a part of
+// it, and if the levels are no smaller versions.
+func TestLevels(t *testing.T) {
+	dir := t.TempDir()
+	f := Format{Overviews: true, edge: 16}
+	for _, c := range []struct {
+		shapes [][]int64
+		sel    selection.Selection
+		want   string // the number in each image
+	}{
+		{[][]int64{{60, 50}, {30, 25}, {15, 13}}, nil, "1 2 3"},
+		{[][]int64{{60, 50}, {20, 17}}, nil, "1 2"},
+		{[][]int64{{60, 50}, {30, 25}}, selection.Basic{selection.Span(0, 30)}, "1 1 1"},
+		{[][]int64{{60, 50}, {31, 25}}, nil, "1 1 1"},
+		{[][]int64{{60, 50}, {60, 50}}, nil, "1 1 1"},
+	} {
+		s := memstore.New()
+		list := []any{}
+		for i := range 4 {
+			list = append(list, map[string]any{"path": fmt.Sprint(i)}) // some are lost
+		}
+		images := []any{map[string]any{"datasets": list}}
+		must(zarr.At(s, "image").CreateGroup(t.Context(), map[string]any{"ome": map[string]any{"version": "0.5", "multiscales": images}}, nil))(t)
+		for i, shape := range c.shapes {
+			a := must(zarr.At(s, fmt.Sprint("image/", i)).CreateArray(t.Context(), zarr.Spec{Shape: shape, Type: dtype.Int8, DimensionNames: []string{"y", "x"}}, nil))(t)
+			if err := zarr.Write(t.Context(), a, nil, slices.Repeat([]int8{int8(i + 1)}, int(shape[0]*shape[1]))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		exported(t, dir, f, must(zarr.At(s, "image/0").OpenArray(t.Context(), nil))(t), c.sel)
+		again, got := readBack(t, dir), []any{}
+		for i := range 4 {
+			a, err := again.At([]string{"full", "overview_1", "overview_2", "overview_3"}[i]).OpenArray(t.Context(), nil)
+			if err != nil {
+				break
+			}
+			b := bytesOf(t, a)
+			if got = append(got, b[0]); bytes.Count(b, b[:1]) != len(b) {
+				t.Errorf("%v: image %d has several numbers", c.shapes, i)
+			}
+		}
+		if fmt.Sprintln(got...) != c.want+"\n" {
+			t.Errorf("%v %v: images of %v, want %s", c.shapes, c.sel, got, c.want)
+		}
+	}
+}

@@ -53,15 +53,14 @@ func (p *planner) setPlace(ctx context.Context) error {
 		}
 		return p.checkCurvilinear()
 	}
-	var turned []int
 	if a[5] > 0 {
-		turned, *a = append(turned, p.y), a.flipRows(p.height)
+		p.turned, *a = append(p.turned, p.y), a.flipRows(p.height)
 	}
 	if a[1] < 0 {
-		turned, *a = append(turned, p.x), a.flipColumns(p.width)
+		p.turned, *a = append(p.turned, p.x), a.flipColumns(p.width)
 	}
 	p.place = a
-	if p.source, err = flipped(p.source, turned...); err != nil {
+	if p.source, err = flipped(p.source, p.turned); err != nil {
 		return err
 	}
 	p.keys, err = p.crs()

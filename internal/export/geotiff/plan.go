@@ -5,6 +5,7 @@ package geotiff
 import (
 	"context"
 	"math"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,6 +51,9 @@ type plan struct {
 	keys     geoKeys
 	chain    *coding.Chain
 	sizes    [][2]int64 // of the levels, the array first
+	turned   []int      // axes of the source in the opposite order of the array
+	// stored are the sources of overviews that lie beside the array, nil if they are made.
+	stored []*export.Source
 }
 
 // The limits of GeoTIFF as GDAL reads it.
@@ -85,6 +89,9 @@ func (f Format) plan(ctx context.Context, d *export.Dataset) (*plan, error) {
 		return nil, err
 	}
 	p.setTiles()
+	if err := p.setLevels(ctx); err != nil {
+		return nil, err
+	}
 	return p.plan, p.setChain()
 }
 
@@ -219,8 +226,14 @@ func (p *planner) setSample(ctx context.Context) error {
 	if err := p.setAbsent(packing, decoded); err != nil {
 		return err
 	}
+	var above []byte
+	if at := p.source.Array.Path(); at != "" {
+		if above, err = describing(ctx, p.source.Array, path.Dir(at)); err != nil {
+			return err
+		}
+	}
 	p.method = reduction.Nearest
-	if reduction.Supports(p.sample, reduction.Mean) && !reduction.AreNames(t, p.source.Array.Metadata().Attributes, nil) {
+	if reduction.Supports(p.sample, reduction.Mean) && !reduction.AreNames(t, p.source.Array.Attributes(), above) {
 		p.method = reduction.Mean
 	}
 	return nil
@@ -341,7 +354,7 @@ const (
 	mostTile = 16 << 20
 )
 
-// setTiles decides how the image is cut, and which levels there are.
+// setTiles decides how the image is cut.
 func (p *planner) setTiles() {
 	p.tile = usualTile
 	if p.height <= smallTile && p.width <= smallTile {
@@ -362,12 +375,6 @@ func (p *planner) setTiles() {
 			p.together = max(1, min(n, export.SlabBytes/2/(size*p.tile*p.tile)))
 			p.ordered = p.ordered && p.together == 1
 		}
-	}
-	height, width := p.height, p.width
-	p.sizes = [][2]int64{{height, width}}
-	for p.Overviews && max(height, width) > p.tile {
-		height, width = (height+1)/2, (width+1)/2
-		p.sizes = append(p.sizes, [2]int64{height, width})
 	}
 }
 
@@ -419,7 +426,7 @@ func (p *planner) setChain() error {
 func (p *plan) tileShape() []int64 { return []int64{p.bands / p.planes(), p.tile, p.tile} }
 
 // flipped returns a source with some axes in the opposite order.
-func flipped(s *export.Source, axes ...int) (*export.Source, error) {
+func flipped(s *export.Source, axes []int) (*export.Source, error) {
 	if len(axes) == 0 {
 		return s, nil
 	}

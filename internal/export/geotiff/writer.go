@@ -46,9 +46,9 @@ func newWriter(p *plan, to export.File) (*writer, error) {
 // write writes a file.
 //
 //  1. Write the head, in which the places of tiles are zero.
-//  2. If there are overviews, the tiles of the array go to a temporary file, with the
-//     first overview that is made of them, so that elements are read once. Then write the
-//     tiles of overviews, the smallest first, and copy those of the array.
+//  2. Write the tiles of overviews, the smallest first, and then those of the array. If
+//     overviews are made, the tiles of the array go to a temporary file, with the samples
+//     of the first overview, so that elements are read once. They are copied last.
 //  3. Replace the head by one with the places of tiles.
 func (w *writer) write(ctx context.Context) error {
 	if _, err := w.append(w.head(w.levels)); err != nil {
@@ -62,14 +62,19 @@ func (w *writer) write(ctx context.Context) error {
 }
 
 func (w *writer) writeLevels(ctx context.Context) (err error) {
-	if len(w.levels) == 1 {
-		return w.writeImage(ctx, w.append)
+	if len(w.levels) == 1 || w.stored != nil {
+		for i := len(w.levels) - 1; i > 0; i-- {
+			if err := w.writeImage(ctx, w.stored[i-1], w.levels[i], w.append); err != nil {
+				return err
+			}
+		}
+		return w.writeImage(ctx, w.source, w.levels[0], w.append)
 	}
 	if w.halves, err = newHalves(w.plan, w.levels); err != nil {
 		return err
 	}
 	defer func() { err = w.halves.close(err) }()
-	if err := w.writeImage(ctx, w.halves.append); err != nil {
+	if err := w.writeImage(ctx, w.source, w.levels[0], w.halves.append); err != nil {
 		return err
 	}
 	if err := w.writeOverviews(ctx); err != nil {
@@ -113,15 +118,15 @@ func (w *writer) append(b []byte) (at int64, err error) {
 // appender appends bytes and returns where they are.
 type appender func(b []byte) (at int64, err error)
 
-// writeImage writes the tiles of the array.
-func (w *writer) writeImage(ctx context.Context, to appender) error {
-	return w.source.Tiles(ctx, w.boxTile(), func(box grid.Box, values export.Values) error {
-		return w.writeBox(ctx, box, values, to)
+// writeImage writes the tiles of the array, or of an overview that is stored.
+func (w *writer) writeImage(ctx context.Context, s *export.Source, l *level, to appender) error {
+	return s.Tiles(ctx, w.boxTile(), func(box grid.Box, values export.Values) error {
+		return w.writeBox(ctx, l, box, values, to)
 	})
 }
 
 // writeBox writes the tiles of a box.
-func (w *writer) writeBox(ctx context.Context, box grid.Box, values export.Values, to appender) error {
+func (w *writer) writeBox(ctx context.Context, l *level, box grid.Box, values export.Values, to appender) error {
 	lengths := make([]int64, len(box))
 	for i, in := range box {
 		lengths[i] = in.Len()
@@ -140,7 +145,7 @@ func (w *writer) writeBox(ctx context.Context, box grid.Box, values export.Value
 	n := counts[0] * counts[1] * counts[2]
 	return w.inOrder(ctx, n, func(i int64) (tile, error) {
 		k := [3]int64{i / (counts[1] * counts[2]), i / counts[2] % counts[1], i % counts[2]}
-		t, part := w.newTile(w.levels[0], [3]int64{first[0] + k[0], first[1] + k[1], first[2] + k[2]}), make(grid.Box, 3)
+		t, part := w.newTile(l, [3]int64{first[0] + k[0], first[1] + k[1], first[2] + k[2]}), make(grid.Box, 3)
 		for j, length := range w.tileShape() {
 			part[j] = grid.Interval{Start: k[j] * length, Stop: k[j]*length + t.valid[j].Len()}
 		}
@@ -152,9 +157,11 @@ func (w *writer) writeBox(ctx context.Context, box grid.Box, values export.Value
 		}
 		return t, w.encode(&t)
 	}, func(t tile) error {
-		elements, _ := t.valid.Len()
-		w.source.Tell(elements * export.Width(w.source.Type))
-		return w.put(w.levels[0], t, to)
+		if l == w.levels[0] {
+			elements, _ := t.valid.Len()
+			w.source.Tell(elements * export.Width(w.source.Type))
+		}
+		return w.put(l, t, to)
 	})
 }
 
