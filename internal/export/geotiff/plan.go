@@ -95,6 +95,15 @@ func (f Format) plan(ctx context.Context, d *export.Dataset) (*plan, error) {
 	return p.plan, p.setChain()
 }
 
+// Image returns the name of the array that a file has of a data set, or "".
+func Image(d *export.Dataset) string {
+	v, err := imageOf(d)
+	if err != nil {
+		return ""
+	}
+	return v.Name
+}
+
 // imageOf returns the array of a data set that describes no other one.
 func imageOf(d *export.Dataset) (*export.Variable, error) {
 	described := map[string]bool{}
@@ -103,12 +112,19 @@ func imageOf(d *export.Dataset) (*export.Variable, error) {
 			described[name] = described[name] || name != v.Name || len(v.Dimensions) == 1
 		}
 	}
-	var images []*export.Variable
+	var images, others []*export.Variable
 	var names []string
 	for _, v := range d.Variables {
-		if !described[v.Name] && (len(v.Shape) > 1 || len(d.Variables) == 1) {
+		switch {
+		case described[v.Name]:
+		case len(v.Shape) > 1:
 			images, names = append(images, v), append(names, v.Name)
+		default:
+			others = append(others, v)
 		}
+	}
+	if len(images) == 0 && len(others) == 1 {
+		return others[0], nil // which is refused for its axes
 	}
 	if len(images) == 1 && len(d.Groups) == 0 {
 		return images[0], nil

@@ -110,13 +110,17 @@ func exportFile(cmd *cobra.Command, location, sel, file string, decoded bool, as
 	if err != nil {
 		return failure.On(cmd.Name(), location, err)
 	}
+	_, isImage := to.(geotiff.Format)
 	variables := []string{}
 	p := progress.New(cmd, "exporting", d.Bytes())
 	defer p.End()
 	_ = d.All(func(at string, d *export.Dataset) error { // it returns no errors
 		for _, v := range d.Variables {
 			v.Written = p.Add
-			variables = append(variables, path.Join(at, v.Name))
+			// Of coordinates, a GeoTIFF has only what they say about the place.
+			if !isImage || v.Name == geotiff.Image(d) {
+				variables = append(variables, path.Join(at, v.Name))
+			}
 		}
 		return nil
 	})
