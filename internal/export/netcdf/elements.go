@@ -201,7 +201,11 @@ func (e *encoder) gather(part, box grid.Box, values export.Values) []byte {
 	}
 	to, from := strided.Contiguous(raw, e.chunk, size), strided.Contiguous(values.Data, lengths, size)
 	if n, _ := part.Len(); n < int64(count) {
-		e.pad(raw, size)
+		if e.pad == nil {
+			clear(raw)
+		} else {
+			strided.FillBytes(raw, e.pad)
+		}
 	}
 	strided.Copy(to.Sub(inChunk), from.Sub(inBox))
 	if !e.wider {
@@ -211,15 +215,6 @@ func (e *encoder) gather(part, box grid.Box, values export.Values) []byte {
 	wide := e.convert(e.buffer(0)[:0], raw)
 	e.release(raw)
 	return wide
-}
-
-// pad fills a chunk with the fill value of the array, which is in the type of the array.
-func (e *encoder) pad(raw []byte, size int) {
-	if e.fill == nil || e.wider || len(e.fill) != size {
-		clear(raw)
-		return
-	}
-	strided.FillBytes(raw, e.fill)
 }
 
 // filled reports whether a chunk consists of the fill value.

@@ -302,3 +302,24 @@ func TestNarrowed(t *testing.T) {
 		}
 	}
 }
+
+// TestOneRecord checks the only case without padding: records of one array.
+func TestOneRecord(t *testing.T) {
+	for _, format := range []export.Format{export.NetCDF3, export.Offset64, export.CDF5} {
+		for _, names := range [][]string{{"a"}, {"a", "b"}} {
+			s, dir := memstore.New(), t.TempDir()
+			must(zarr.At(s, "").CreateGroup(t.Context(), nil, nil))(t)
+			for _, name := range names {
+				arrayOf(t, s, name, zarr.Spec{Shape: []int64{3, 3}, Type: dtype.Int8, DimensionNames: []string{"x", "y"}}, int8(1), 2, 3, 4, 5, 6, 7, 8, 9)
+			}
+			g := must(zarr.At(s, "").OpenGroup(t.Context(), nil))(t)
+			write(t, dir, netcdf.Format{Variant: format, Unlimited: []string{"x"}}, must(export.DatasetOf(t.Context(), g, whole))(t))
+			for _, name := range names {
+				a := must(readBack(t, dir).At(name).OpenArray(t.Context(), nil))(t)
+				if got := fmt.Sprint(bytesOf(t, a)); got != "[1 2 3 4 5 6 7 8 9]" {
+					t.Errorf("%s, %v: %s", format, names, got)
+				}
+			}
+		}
+	}
+}

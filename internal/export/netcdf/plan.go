@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
@@ -52,7 +53,10 @@ type variable struct {
 	attributes []attribute
 	// fill is the element, in host byte order, of places that were never written. It is
 	// nil for zero, and for text of variable length.
-	fill  []byte
+	fill []byte
+	// pad is the same element as the array has it, for what chunks have beyond the array:
+	// the elements of an axis that grows. It is nil for zero.
+	pad   []byte
 	chunk []int64 // of the elements; without the axis of characters
 }
 
@@ -101,7 +105,9 @@ func (f Format) plan(ctx context.Context, d *export.Dataset) (*group, error) {
 func (p *planner) group(above *group, at string, d *export.Dataset) (*group, error) {
 	g := &group{name: d.Name, at: at, above: above}
 	for _, a := range d.Attributes {
-		g.attributes = append(g.attributes, attributeOf(a.Name, a.Value, 0))
+		if !strings.HasPrefix(a.Name, own.Attributes) {
+			g.attributes = append(g.attributes, attributeOf(a.Name, a.Value, 0))
+		}
 	}
 	for _, v := range d.Variables {
 		if err := p.variable(g, v); err != nil {
@@ -258,17 +264,18 @@ func (p *planner) attributes(v *variable, from *export.Variable, decoded bool) e
 	if v.kind == kindString {
 		absent = nil
 	}
-	if absent != nil {
+	if v.pad = absent; absent != nil {
 		v.fill = v.element(absent)
 		v.attributes = append(v.attributes, attribute{name: missing.FillValue, kind: v.kind, data: v.fill})
 	} else if !decoded && v.kind != kindString && v.length == 0 {
-		v.fill = v.element(cf.FillOf(v.source.Array))
+		v.pad = cf.FillOf(v.source.Array)
+		v.fill = v.element(v.pad)
 	}
 	if !slices.ContainsFunc(v.fill, func(b byte) bool { return b != 0 }) {
 		v.fill = nil
 	}
 	for _, a := range from.Attributes {
-		if decoded && slices.Contains(decodedAttributes, a.Name) || absent != nil && a.Name == missing.FillValue {
+		if decoded && slices.Contains(decodedAttributes, a.Name) || absent != nil && a.Name == missing.FillValue || strings.HasPrefix(a.Name, own.Attributes) {
 			continue
 		}
 		v.attributes = append(v.attributes, attributeOf(a.Name, a.Value, v.kind))
