@@ -42,22 +42,18 @@ func NewExport() *cobra.Command {
 or a group, or an array with its coordinates, to a file:
   netcdf4                      NetCDF-4 (.nc), with groups, compressed; HDF5 programs read it, too
   netcdf3, netcdf3-64, cdf5    the classic formats, which have fewer types and no groups
-  cog                          an array as a Cloud Optimized GeoTIFF (.tif): a map, or bands of maps
-  geotiff                      the same without overviews
+  cog, geotiff                 an array as GeoTIFF (.tif), north up, with overviews or without them
 
-In a file of NetCDF, values stay as they are stored (packed numbers, times as numbers with units)
-unless --decode unpacks them. Dimensions along which arrays grow by a policy are unlimited. For a
+In such files, values stay as they are stored (packed numbers, times as numbers with units) unless
+--decode unpacks them. Dimensions along which arrays grow by a policy are unlimited. For a
 group, each item of --select has the name of a dimension, and applies to the arrays that have it.
-
-A GeoTIFF has one array, of two axes or three. Its place comes from coordinates, which must be even,
-and from the grid mapping of CF or --crs. North is up: rows that begin in the south are turned.
 
 A group whose arrays have one axis, and share its dimension, is a table, which csv can show. Values
 are read and written slab by slab, in bounded memory. A file appears only after it is complete.`,
 		Example: `  varve export era5.zarr/t2m -o t2m.npy
   varve export era5.zarr/t2m --select time=2020-02,lat=0 --header -o february.csv
   varve export era5.zarr --select time=2020-02 -o february.nc
-  varve export era5.zarr/t2m --select time=2020-02-01T12 -o noon.tif`,
+  varve export era5.zarr/t2m --select time=2020-02-01 -o first.tif`,
 		Args:              usage.Arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
