@@ -38,7 +38,7 @@ type fileFlags struct {
 // newFileFlags adds the flags to a command.
 func newFileFlags(c *cobra.Command) *fileFlags {
 	f := &fileFlags{}
-	c.Flags().StringSliceVar(&f.unlimited, "unlimited", nil, "for NetCDF: the `DIMENSIONS` that can grow in the file, or none (default: those of growth policies)")
+	c.Flags().StringSliceVar(&f.unlimited, "unlimited", nil, "for NetCDF: the `DIMENSIONS` that can grow in the file, or none")
 	c.Flags().IntVar(&f.deflate, "deflate", 4, "for netcdf4 and GeoTIFF: the `LEVEL` from 1 to 9; 0 is none")
 	c.Flags().IntVar(&f.zstd, "zstd", 0, "for GeoTIFF: the `LEVEL` of zstd from 1 to 22, in place of --deflate")
 	c.Flags().StringVar(&f.crs, "crs", "", "for GeoTIFF: the `SYSTEM` of coordinates, as EPSG:32633, or none")
