@@ -288,3 +288,21 @@ func TestDecoded(t *testing.T) {
 		t.Errorf("floats of 16 bits became %v", got)
 	}
 }
+
+// TestUnordered checks that a file whose tiles come in another order does not claim the
+// usual one: columns of an array first, and chunks with several bands of planes that
+// memory does not hold.
+func TestUnordered(t *testing.T) {
+	long := zarr.Spec{Shape: []int64{64, 1 << 14, 1 << 14}, Type: dtype.Uint16, DimensionNames: []string{"band", "y", "x"}, Chunks: []grid.Cut{grid.Every(32), grid.Every(256), grid.Every(256)}}
+	columns := zarr.Spec{Shape: []int64{70, 50}, Type: dtype.Uint16, DimensionNames: []string{"x", "y"}}
+	for _, spec := range []zarr.Spec{long, columns} {
+		a := must(zarr.At(memstore.New(), "v").CreateArray(t.Context(), spec, nil))(t)
+		p := must(Format{}.plan(t.Context(), datasetOf(t, a, nil)))(t)
+		if p.note() != "" || p.ordered {
+			t.Errorf("%v: the note %q", spec.Shape, p.note())
+		}
+		if bands := p.boxTile()[0]; p.band == 0 && bands != 32 {
+			t.Errorf("%v: %d bands are read at a time", spec.Shape, bands)
+		}
+	}
+}
