@@ -52,7 +52,8 @@ type plan struct {
 	chain    *coding.Chain
 	sizes    [][2]int64 // of the levels, the array first
 	turned   []int      // axes of the source in the opposite order of the array
-	// stored are the sources of overviews that lie beside the array, nil if they are made.
+	// stored are the sources of overviews that lie beside the array, nil if they are
+	// made.
 	stored []*export.Source
 }
 
