@@ -9,6 +9,7 @@ netcdf.py trips FILE FILE... compares pairs of files: dimensions, variables, typ
 netcdf.py speed DIR VARVE    compares the time of VARVE export with that of xarray, with the same chunks and filters
 """
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -117,6 +118,11 @@ def read(folder, name, file):
             assert f["t2m"].id.get_create_plist().get_attr_creation_order() == tracked
             assert f["t2m"].dims[0].keys() == ["time"] and f["time"].is_scale
             np.testing.assert_array_equal(f["t2m"][...], netCDF4.Dataset(file)["t2m"][...])
+    if open(file, "rb").read(4) != b"CDF\x05" and importlib.util.find_spec("rasterio"):
+        import rasterio  # with GDAL
+
+        with rasterio.open(f'netcdf:"{file}":t2m') as r, netCDF4.Dataset(file) as f:
+            np.testing.assert_array_equal(r.read(3)[::-1], f["t2m"][2])  # north is up
     for program in filter(shutil.which, ["ncdump", "nccopy"]):
         args = ["-h", file] if program == "ncdump" else [file, file + ".copy"]
         subprocess.run([program, *args], check=True, stdout=subprocess.DEVNULL)

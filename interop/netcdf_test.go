@@ -52,8 +52,8 @@ func judgeNetCDF(t *testing.T) func(args ...string) {
 }
 
 // TestNetCDF exports groups of xarray in both formats of Zarr as NetCDF. xarray reads the
-// same from the files by netCDF4, h5netcdf and scipy; h5py, ncdump and nccopy read them,
-// and netCDF4 appends to those of NetCDF-4.
+// same from the files by netCDF4, h5netcdf and scipy; h5py, GDAL, ncdump and nccopy read
+// them, and netCDF4 appends to those of NetCDF-4.
 func TestNetCDF(t *testing.T) {
 	judge, dir := judgeNetCDF(t), t.TempDir()
 	varve := commandOf(t, dir)

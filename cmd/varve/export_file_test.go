@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"varve.dev/zarr/internal/racing"
 )
 
 // era makes a group with an array, its coordinates and a group below.
@@ -97,5 +99,21 @@ func TestExportNetCDFRefused(t *testing.T) {
 	list, err := os.ReadDir(dir)
 	if err != nil || len(list) != 2 {
 		t.Errorf("%v are left: %v", list, err)
+	}
+}
+
+// TestMemoryOfNetCDF exports an array of 1 GiB, which takes little in its store. The
+// memory does not depend on the length of the array.
+func TestMemoryOfNetCDF(t *testing.T) {
+	if racing.Detector {
+		t.Skip("measures memory")
+	}
+	at := filepath.Join(t.TempDir(), "a.zarr")
+	must(t, "", "create", at+"/a", "--shape", "512,512,1024", "--dtype", "int32", "--chunks", "8,512,1024")
+	must(t, "", "write", at+"/a", "--value", "7")
+	withoutGarbage(t)
+	const most = 300 // a block, which is 128 MiB, the chunks that it is made of, and garbage
+	if got := leastMiB(most, func() { must(t, "", "export", at, "-o", at+".nc", "--deflate", "1") }); got > most {
+		t.Errorf("%.0f MiB, want at most %d", got, most)
 	}
 }

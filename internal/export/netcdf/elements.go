@@ -166,7 +166,7 @@ func (e *encoder) chunkOf(ctx context.Context, number int64, part, box grid.Box,
 	if encoded == nil {
 		return nil
 	}
-	if len(encoded) > hdf5.MaxChunk {
+	if int64(len(encoded)) > hdf5.MaxChunk {
 		return unfit("a chunk has %d bytes after compression, and HDF5 has chunks below 4 GiB: export without compression (--deflate 0)", len(encoded))
 	}
 	at, err := e.file.Append(encoded)

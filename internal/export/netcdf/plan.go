@@ -422,12 +422,12 @@ func chunkOf(v *variable) []int64 {
 	bytes := func() int64 { return checked.Capped(append([]int64{width}, chunk...)...) }
 	for i := range slices.Backward(chunk) {
 		if b := bytes(); b < leastChunk {
-			n := min(checked.CeilDiv(leastChunk, b), checked.CeilDiv(max(1, s.Shape[i]), chunk[i]))
-			chunk[i] = min(chunk[i]*n, max(1, s.Shape[i]))
-			if v.dimensions[i].unlimited {
-				// The chunk is for what comes, too.
-				chunk[i] = min(max(chunk[i], checked.CeilDiv(leastChunk, b)*chunk[i]), math.MaxInt32)
+			length := checked.Capped(checked.CeilDiv(leastChunk, b), chunk[i])
+			// The chunks of an axis that grows are for what comes, too.
+			if !v.dimensions[i].unlimited {
+				length = min(length, max(1, s.Shape[i]))
 			}
+			chunk[i] = min(length, math.MaxInt32)
 		}
 	}
 	for bytes() > mostChunk {

@@ -62,7 +62,7 @@ func TestRefusals(t *testing.T) {
 		"int64":      {three, map[string]zarr.Spec{"a": along(dtype.Int64, "x", "y")}, []string{"type int64", "netcdf3 lacks", "cdf5 or netcdf4"}},
 		"text":       {five, map[string]zarr.Spec{"a": along(dtype.String, "x")}, []string{"type string", "cdf5 lacks", "netcdf4"}},
 		"texts":      {five, map[string]zarr.Spec{"a": with(along(dtype.Int8, "x"), "list", []string{"a", "b"})}, []string{`"list" is a list of texts`}},
-		"integer":    {three, map[string]zarr.Spec{"a": with(along(dtype.Int8, "x"), "n", 1<<60+1)}, []string{`"n" has numbers of type int64`}},
+		"integer":    {three, map[string]zarr.Spec{"a": with(along(dtype.Int8, "x"), "n", int64(1<<60+1))}, []string{`"n" has numbers of type int64`}},
 		"two":        {netcdf.Format{Variant: export.NetCDF3, Unlimited: []string{"x", "y"}}, map[string]zarr.Spec{"a": along(dtype.Int8, "x", "y")}, []string{"are unlimited, and netcdf3 has one"}},
 		"not first":  {netcdf.Format{Variant: export.CDF5, Unlimited: []string{"y"}}, map[string]zarr.Spec{"a": along(dtype.Int8, "x", "y")}, []string{`its dimension "y" is not the first`, "--unlimited none"}},
 		"long":       {three, map[string]zarr.Spec{"a": long}, []string{"length 2147483648", "cdf5"}},
