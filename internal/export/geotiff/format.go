@@ -49,11 +49,7 @@ func (f Format) Write(ctx context.Context, d *export.Dataset, to export.File) er
 	if err != nil {
 		return err
 	}
-	w, err := newWriter(p, to)
-	if err != nil {
-		return err
-	}
-	return w.write(ctx)
+	return newWriter(p, to).write(ctx)
 }
 
 // unfit returns an error for what a file cannot hold.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -358,7 +359,7 @@ func TestBig(t *testing.T) {
 	p.big = true
 	file := must(os.Create(filepath.Join(dir, "a.tif")))(t)
 	defer file.Close()
-	if err := must(newWriter(p, file))(t).write(t.Context()); err != nil {
+	if err := newWriter(p, file).write(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	compareImage(t, readBack(t, dir), 0, dtype.Int16, []int64{1, 4, 6}, make([]byte, 48))
@@ -374,7 +375,7 @@ func TestBig(t *testing.T) {
 func TestLevels(t *testing.T) {
 	dir := t.TempDir()
 	f := Format{Overviews: true, edge: 16}
-	for _, c := range []struct {
+	for k, c := range []struct {
 		shapes [][]int64
 		sel    selection.Selection
 		want   string // the number in each image
@@ -385,20 +386,20 @@ func TestLevels(t *testing.T) {
 		{[][]int64{{60, 50}, {31, 25}}, nil, "1 1 1"},
 		{[][]int64{{60, 50}, {60, 50}}, nil, "1 1 1"},
 	} {
-		s := memstore.New()
+		s, group := memstore.New(), []string{"", "image"}[k%2]
 		list := []any{}
 		for i := range 4 {
 			list = append(list, map[string]any{"path": fmt.Sprint(i)}) // some are lost
 		}
 		images := []any{map[string]any{"datasets": list}}
-		must(zarr.At(s, "image").CreateGroup(t.Context(), map[string]any{"ome": map[string]any{"version": "0.5", "multiscales": images}}, nil))(t)
+		must(zarr.At(s, group).CreateGroup(t.Context(), map[string]any{"ome": map[string]any{"version": "0.5", "multiscales": images}}, nil))(t)
 		for i, shape := range c.shapes {
-			a := must(zarr.At(s, fmt.Sprint("image/", i)).CreateArray(t.Context(), zarr.Spec{Shape: shape, Type: dtype.Int8, DimensionNames: []string{"y", "x"}}, nil))(t)
+			a := must(zarr.At(s, path.Join(group, fmt.Sprint(i))).CreateArray(t.Context(), zarr.Spec{Shape: shape, Type: dtype.Int8, DimensionNames: []string{"y", "x"}}, nil))(t)
 			if err := zarr.Write(t.Context(), a, nil, slices.Repeat([]int8{int8(i + 1)}, int(shape[0]*shape[1]))); err != nil {
 				t.Fatal(err)
 			}
 		}
-		exported(t, dir, f, must(zarr.At(s, "image/0").OpenArray(t.Context(), nil))(t), c.sel)
+		exported(t, dir, f, must(zarr.At(s, path.Join(group, "0")).OpenArray(t.Context(), nil))(t), c.sel)
 		again, got := readBack(t, dir), []any{}
 		for i := range 4 {
 			a, err := again.At([]string{"full", "overview_1", "overview_2", "overview_3"}[i]).OpenArray(t.Context(), nil)

@@ -47,8 +47,8 @@ func (p *planner) findStored(ctx context.Context) error {
 			return nil
 		}
 	}
-	for at := a.Path(); at != "" && at != "."; {
-		at = path.Dir(at)
+	for at := a.Path(); at != ""; {
+		at = above(at)
 		attributes, err := describing(ctx, a, at)
 		if err != nil {
 			return err
@@ -66,14 +66,24 @@ func (p *planner) findStored(ctx context.Context) error {
 	return nil
 }
 
-// describing returns the attributes of a group above an array. One that cannot be read
-// describes nothing.
+// above returns the path of the group above a node.
+func above(at string) string {
+	if at = path.Dir(at); at == "." {
+		return ""
+	}
+	return at
+}
+
+// describing returns the attributes of a group above an array, nil if there is none.
 func describing(ctx context.Context, a *zarr.Array, at string) ([]byte, error) {
 	g, err := a.Location().Root().At(at).OpenGroup(ctx, reading(a))
-	if err != nil {
-		return nil, ctx.Err()
+	switch {
+	case err == nil:
+		return g.Attributes(), nil
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), errors.Is(err, zarr.ErrInvalidMetadata), errors.Is(err, zarr.ErrUnsupported):
+		return nil, nil // such a group describes nothing
 	}
-	return g.Attributes(), nil
+	return nil, err
 }
 
 // reading returns the options for reading nodes beside an array.

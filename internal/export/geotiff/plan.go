@@ -5,7 +5,6 @@ package geotiff
 import (
 	"context"
 	"math"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -243,14 +242,14 @@ func (p *planner) setSample(ctx context.Context) error {
 	if err := p.setAbsent(packing, decoded); err != nil {
 		return err
 	}
-	var above []byte
+	var outer []byte // the attributes of its group
 	if at := p.source.Array.Path(); at != "" {
-		if above, err = describing(ctx, p.source.Array, path.Dir(at)); err != nil {
+		if outer, err = describing(ctx, p.source.Array, above(at)); err != nil {
 			return err
 		}
 	}
 	p.method = reduction.Nearest
-	if reduction.Supports(p.sample, reduction.Mean) && !reduction.AreNames(t, p.source.Array.Attributes(), above) {
+	if reduction.Supports(p.sample, reduction.Mean) && !reduction.AreNames(t, p.source.Array.Attributes(), outer) {
 		p.method = reduction.Mean
 	}
 	return nil

@@ -199,7 +199,7 @@ func TestOrder(t *testing.T) {
 		dir := t.TempDir()
 		p := must(Format{Overviews: true, Deflate: 1, Folder: dir, edge: 16}.plan(t.Context(), datasetOf(t, a, nil)))(t)
 		file := must(os.Create(filepath.Join(dir, "a.tif")))(t)
-		w := must(newWriter(p, file))(t)
+		w := newWriter(p, file)
 		if err := w.write(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -303,6 +303,18 @@ func TestUnordered(t *testing.T) {
 		}
 		if bands := p.boxTile()[0]; p.band == 0 && bands != 32 {
 			t.Errorf("%v: %d bands are read at a time", spec.Shape, bands)
+		}
+	}
+}
+
+// TestLabels takes pixels of labels as they are, and means of other numbers.
+func TestLabels(t *testing.T) {
+	for attributes, want := range map[string]string{"image-label": "nearest", "title": "mean"} {
+		s := memstore.New()
+		must(zarr.At(s, "").CreateGroup(t.Context(), map[string]any{attributes: map[string]any{}}, nil))(t)
+		a := must(zarr.At(s, "v").CreateArray(t.Context(), zarr.Spec{Shape: []int64{2, 2}, Type: dtype.Uint8}, nil))(t)
+		if p := must(Format{}.plan(t.Context(), datasetOf(t, a, nil)))(t); string(p.method) != want {
+			t.Errorf("%s: the method %s, want %s", attributes, p.method, want)
 		}
 	}
 }

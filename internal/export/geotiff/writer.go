@@ -35,12 +35,12 @@ type writer struct {
 	buffers sync.Pool // of *[]byte, for tiles
 }
 
-func newWriter(p *plan, to export.File) (*writer, error) {
+func newWriter(p *plan, to export.File) *writer {
 	w := &writer{plan: p, to: to}
 	for _, n := range p.sizes {
 		w.levels = append(w.levels, p.newLevel(n[0], n[1]))
 	}
-	return w, nil
+	return w
 }
 
 // write writes a file.
