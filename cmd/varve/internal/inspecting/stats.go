@@ -95,6 +95,9 @@ func (s *statsFlags) run(cmd *cobra.Command, location string) error {
 		return failure.BadUsage("--drop removes what is kept, and --print keeps nothing: give one of them")
 	}
 	opt, err := s.options()
+	if err == nil && !s.print {
+		err = node.OutsideRepository(location, "keeps no statistics: --print prints them")
+	}
 	if err != nil {
 		return err
 	}
