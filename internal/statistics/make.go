@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"runtime"
 	"slices"
@@ -125,6 +124,7 @@ type maker struct {
 	readers int             // how many chunks are read at once
 	piece   int64           // how many cells of a shard are read at once
 	waited  bool            // a tick has passed since the listing
+	wrong   *Contradictions // of Verify; nil for Make
 
 	mu   sync.Mutex
 	done int64
@@ -238,6 +238,9 @@ const mostPiece = 32 << 20
 func (m *maker) round(ctx context.Context, chunks []*chunk) error {
 	if err := m.load(ctx, chunks); err != nil {
 		return err
+	}
+	if m.wrong != nil {
+		return m.verify(ctx, chunks)
 	}
 	var stale []*chunk
 	for _, c := range chunks {
@@ -401,6 +404,10 @@ func (m *maker) read(ctx context.Context, c *chunk) error {
 		return nil
 	}
 	for _, f := range list {
+		if m.wrong != nil {
+			m.compare(f)
+			continue
+		}
 		cell, _ := m.cells.Chunk(f.cell)
 		m.set(f.cell, m.mark(c.index, version, cell), f.Summary)
 	}
@@ -475,33 +482,4 @@ func (m *maker) keep(ctx context.Context) error {
 		m.fresh = nil
 	}
 	return err
-}
-
-// drop deletes the array of the entries.
-func (s *subject) drop(ctx context.Context) error {
-	n := s.core.Node
-	return store.DeleteTree(ctx, n.Store, s.dir, store.TreeOrder{First: []string{documentName}}, n.Durability)
-}
-
-// Drop deletes the entries of an array, and reports whether there were any.
-func Drop(ctx context.Context, a *zarr.Array) (found bool, err error) {
-	core := a.Core()
-	s := &subject{Array: core.State(), core: core, dir: dirOf(core)}
-	if err = core.Writable(); err == nil {
-		found, err = IsKept(ctx, a)
-	}
-	if err == nil && found {
-		err = s.drop(ctx)
-	}
-	return found, failure.On(a, "drop statistics", err)
-}
-
-// IsKept reports whether entries are kept for an array, known or not.
-func IsKept(ctx context.Context, a *zarr.Array) (bool, error) {
-	core := a.Core()
-	_, err := store.Stat(ctx, core.Node.Store, dirOf(core).MustKey(documentName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
 }

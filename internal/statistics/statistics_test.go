@@ -8,16 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"math/rand/v2"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
@@ -55,9 +51,10 @@ func load(ctx context.Context, at *zarr.Location) (*zarr.Array, *statistics.Entr
 	return a, e, err
 }
 
-// check compares every entry that counts as known with the elements that a reader finds.
+// compare compares every entry that counts as known with the elements that a reader
+// finds.
 // It returns how many cells are known, and how many of stored chunks there are.
-func check(ctx context.Context, at *zarr.Location) (known, stored int, err error) {
+func compare(ctx context.Context, at *zarr.Location) (known, stored int, err error) {
 	a, e, err := load(ctx, at)
 	if err != nil {
 		return 0, 0, err
@@ -289,7 +286,7 @@ func TestNeverWrong(t *testing.T) {
 				t.Fatalf("seed %d: %v, %s: %v", seed, steps, what, err)
 			}
 			steps = append(steps, what)
-			known, stored, err := check(ctx, h.at)
+			known, stored, err := compare(ctx, h.at)
 			if err == nil && what == "statistics" && known != stored {
 				err = fmt.Errorf("%d of %d cells are known", known, stored)
 			}
@@ -343,7 +340,7 @@ func TestTypes(t *testing.T) {
 				}
 				continue
 			}
-			if known, stored, err := check(t.Context(), at); err != nil || known != stored {
+			if known, stored, err := compare(t.Context(), at); err != nil || known != stored {
 				t.Errorf("%s: %d of %d: %v", typ, known, stored, err)
 			}
 		}
@@ -475,7 +472,7 @@ func TestWrittenMeanwhile(t *testing.T) {
 	if err != nil || r.Changed != 1 || r.Known != 9 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if known, _, err := check(ctx, at); known != 9 || err != nil {
+	if known, _, err := compare(ctx, at); known != 9 || err != nil {
 		t.Fatal(known, err)
 	}
 }
@@ -511,13 +508,13 @@ func TestStops(t *testing.T) {
 		if _, err := remake(ctx, zarr.At(s, "a"), nil); (err != nil) != stopped {
 			t.Fatal(err)
 		}
-		if _, _, err := check(ctx, loc); err != nil {
+		if _, _, err := compare(ctx, loc); err != nil {
 			t.Fatalf("stopped at %d: %v", at, err)
 		}
 		if _, err := remake(ctx, loc, nil); err != nil {
 			t.Fatal(err)
 		}
-		if known, stored, err := check(ctx, loc); err != nil || known != stored {
+		if known, stored, err := compare(ctx, loc); err != nil || known != stored {
 			t.Fatalf("stopped at %d, made again: %d of %d, %v", at, known, stored, err)
 		}
 		if at%2 == 0 {
@@ -549,13 +546,13 @@ func TestDamage(t *testing.T) {
 			if _, err := store.Write(ctx, s, store.Put(store.MustKey(other), []byte("x")), store.Flush); err != nil {
 				t.Fatal(err)
 			}
-			if known, _, err := check(ctx, at); known != 0 || err != nil {
+			if known, _, err := compare(ctx, at); known != 0 || err != nil {
 				t.Errorf("%s is %.9q: %d known, %v", key, data, known, err)
 			}
 			if r, err := remake(ctx, at, nil); err != nil || r.Read != 10 || r.Known != 10 {
 				t.Errorf("%s is %.9q: %+v, %v", key, data, r, err)
 			}
-			if known, _, err := check(ctx, at); known != 10 || err != nil {
+			if known, _, err := compare(ctx, at); known != 10 || err != nil {
 				t.Errorf("%s was %.9q: %d known, %v", key, data, known, err)
 			}
 			if _, err := value(s, other); (err != nil) != (key == document) {
@@ -596,7 +593,7 @@ func TestHidden(t *testing.T) {
 	if _, err := rechunk.Vacuum(ctx, a, &rechunk.VacuumOptions{Grace: -1}); err != nil {
 		t.Fatal(err)
 	}
-	if known, _, err := check(ctx, at); known != 10 || err != nil {
+	if known, _, err := compare(ctx, at); known != 10 || err != nil {
 		t.Fatal(known, err)
 	}
 	if err := at.Delete(ctx, &zarr.Options{Write: true}); err != nil {
@@ -605,184 +602,4 @@ func TestHidden(t *testing.T) {
 	if _, err := os.Stat(dir + "/a"); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
-}
-
-// knownAfter makes statistics of 40 numbers in chunks of four, changes the document by
-// text and returns how many cells are known then.
-func knownAfter(t *testing.T, spec zarr.Spec, from, to string) int {
-	t.Helper()
-	s := memtest.New()
-	_, at := made(t, s, spec, fixture.Numbers(1, 40))
-	data := fixture.Must(value(s, "a/zarr.json"))
-	edited := bytes.ReplaceAll(data, []byte(from), []byte(to))
-	if bytes.Equal(edited, data) {
-		t.Fatalf("no %q in %s", from, data)
-	}
-	if _, err := store.Write(t.Context(), s, store.Put(store.MustKey("a/zarr.json"), edited), store.Flush); err != nil {
-		t.Fatal(err)
-	}
-	a, e, err := load(t.Context(), at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if e == nil {
-		return 0 // the entries are of another type
-	}
-	known := 0
-	for cell := range a.Core().State().Finest().All() {
-		if _, _, ok := e.Known(cell.Index); ok {
-			known++
-		}
-	}
-	return known
-}
-
-// TestMeaning changes what gives stored bytes their meaning, in documents whose chunks
-// stay, and how that is spelled.
-func TestMeaning(t *testing.T) {
-	spec := fixture.Every(40, 4)
-	spec.Codecs, spec.Attributes = fixture.Plain(), map[string]any{"missing_value": 3, "scale_factor": 2}
-	for _, c := range []struct {
-		from, to string
-		known    int
-	}{
-		{`"fill_value"`, "\n\t\"fill_value\"", 10},
-		{`"scale_factor": 2`, `"scale_factor": 3`, 10},
-		{`"missing_value": 3`, `"missing_value": 4`, 0},
-		{`"missing_value": 3`, `"_Unsigned": "true", "missing_value": 3`, 0},
-		{`"fill_value": 0`, `"fill_value": 1`, 0},
-		{`"data_type": "int32"`, `"data_type": "uint32"`, 0},
-		{`"little"`, `"big"`, 0},
-	} {
-		if known := knownAfter(t, spec, c.from, c.to); known != c.known {
-			t.Errorf("%s: %d known, want %d", c.to, known, c.known)
-		}
-	}
-}
-
-// described is a store that describes its values in another way.
-type described struct {
-	store.Store
-	store.Writer
-	below    memtest.Store
-	describe func(*store.Info)
-	reading  func(store.Key)
-}
-
-// describing returns a store whose values describe describes.
-func describing(below memtest.Store, describe func(*store.Info)) *described {
-	return &described{below, below, below, describe, func(store.Key) {}}
-}
-
-func (s *described) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
-	s.reading(key)
-	out, info, err := s.below.Get(ctx, key, q, dst)
-	s.describe(&info)
-	return out, info, err
-}
-
-func (s *described) Stat(ctx context.Context, key store.Key) (store.Info, error) {
-	info, err := s.below.Stat(ctx, key)
-	s.describe(&info)
-	return info, err
-}
-
-func (s *described) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
-	return func(yield func(store.Entry, error) bool) {
-		for e, err := range s.below.List(ctx, dir, how) {
-			info := store.Info{Size: e.Size, Version: e.Version}
-			s.describe(&info)
-			if e.Version, e.FileTime = info.Version, info.FileTime; !yield(e, err) {
-				return
-			}
-		}
-	}
-}
-
-// TestPlace changes which elements are in a chunk, or under which key it is, in documents
-// whose chunks stay.
-func TestPlace(t *testing.T) {
-	edges := fixture.Edges(4, 4, 4, 4, 4, 4, 4, 4, 8)
-	if known := knownAfter(t, edges, "40", "39"); known != 8 {
-		t.Errorf("a shorter last chunk: %d known", known)
-	}
-	if known := knownAfter(t, fixture.Every(40, 4), "40", "44"); known != 10 {
-		t.Errorf("one more chunk: %d known", known)
-	}
-	// The versions of some services count the writes of each key.
-	ctx, below := t.Context(), memtest.New()
-	s := describing(below, func(info *store.Info) { info.Version = store.MakeVersion("1") })
-	_, at := made(t, below, fixture.Every(40, 4), fixture.Numbers(1, 40))
-	at = zarr.At(s, at.Path())
-	a, err := at.OpenArray(ctx, &zarr.Options{Write: true, SingleWriter: true})
-	if err == nil {
-		_, err = statistics.Make(ctx, a, nil)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if known, _, err := check(ctx, at); known != 10 || err != nil {
-		t.Fatal(known, err)
-	}
-	document := bytes.ReplaceAll(fixture.Must(value(below, "a/zarr.json")), []byte(`"separator": "/"`), []byte(`"separator": "."`))
-	for key, data := range map[string][]byte{"a/zarr.json": document, "a/c.3": fixture.Must(value(below, "a/c/4"))} {
-		if _, err := store.Write(ctx, below, store.Put(store.MustKey(key), data), store.Flush); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if known, stored, err := check(ctx, at); known != 0 || stored != 1 || err != nil {
-		t.Errorf("other keys: %d of %d known, %v", known, stored, err)
-	}
-}
-
-// TestVague makes no statistics where two versions of a chunk may be described alike.
-func TestVague(t *testing.T) {
-	ctx, below := t.Context(), memtest.New()
-	_, at := made(t, below, fixture.Every(40, 4), fixture.Numbers(1, 40))
-	for _, version := range []string{"", "W/1"} {
-		s := describing(below, func(info *store.Info) { info.Version = store.MakeVersion(version) })
-		at = zarr.At(s, at.Path())
-		a, err := at.OpenArray(ctx, &zarr.Options{Write: true, SingleWriter: true})
-		if err == nil {
-			_, err = statistics.Make(ctx, a, nil)
-		}
-		if !errors.Is(err, zarr.ErrUnsupported) {
-			t.Errorf("%q: %v", version, err)
-		}
-		if _, e, err := load(ctx, at); e != nil || err != nil {
-			t.Errorf("%q: %v, %v", version, e, err)
-		}
-	}
-}
-
-// TestSameTick reads files only after the clock that gives them their times has moved on
-// since the listing.
-func TestSameTick(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		below := memtest.New()
-		_, at := made(t, below, fixture.Every(40, 4), fixture.Numbers(1, 40))
-		var mu sync.Mutex
-		var listed, read time.Time
-		s := describing(below, func(info *store.Info) { info.FileTime = time.Now() })
-		s.reading = func(key store.Key) {
-			mu.Lock()
-			defer mu.Unlock()
-			if strings.HasPrefix(key.String(), "a/c/") && read.IsZero() {
-				read = time.Now()
-			}
-		}
-		a, err := zarr.At(s, at.Path()).OpenArray(t.Context(), &zarr.Options{Write: true, SingleWriter: true})
-		if err == nil {
-			_, err = statistics.Drop(t.Context(), a)
-		}
-		if listed = time.Now(); err == nil { // nothing else takes time here
-			_, err = statistics.Make(t.Context(), a, nil)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if waited := read.Sub(listed); waited < 20*time.Millisecond || waited > time.Second {
-			t.Errorf("read after %v", waited)
-		}
-	})
 }
