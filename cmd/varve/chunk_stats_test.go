@@ -43,6 +43,18 @@ func TestChunkStats(t *testing.T) {
 	if out := must(t, "", "filter", group, filepath.Join(t.TempDir(), "kept.zarr"), "--where", "x < -9", "--dry-run"); !strings.Contains(out, "2 of 6 rows kept") {
 		t.Error(out)
 	}
+	// A write leaves what is known of the other chunks.
+	must(t, "", "write", group+"/x", "--select", "4", "--value", "30")
+	if out := must(t, "", "info", group+"/x", "--stats"); !strings.Contains(out, "statistics     2 of 3 chunks known: -10.0 … -2.0, 1 missing, 0 of the fill value; varve stats reads the others") {
+		t.Error(out)
+	}
+	must(t, "", "stats", group+"/x")
+	if out := must(t, "", "info", group+"/x", "--stats"); !strings.Contains(out, "statistics     -15.0 … -2.0, 2 missing, 0 of the fill value\n") {
+		t.Error(out)
+	}
+	if out := must(t, "", "info", group+"/x", "--stats", "--json"); !strings.Contains(fmt.Sprint(decode(t, out)["statistics"]), "cells_known:3") {
+		t.Error(out)
+	}
 	refuses(t, "there are no statistics of text yet", "stats", group+"/name")
 	want("g/empty  no statistics are kept\ng/name  no statistics are kept\ng/x  the statistics would be removed\n", "--drop", "--dry-run")
 	want("g/empty  no statistics are kept\ng/name  no statistics are kept\ng/x  the statistics were removed\n", "--drop")

@@ -41,7 +41,7 @@ names the unknown part. Notes at the end report problems, such as stale consolid
 		Args:              usage.Arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
-	stats := c.Flags().Bool("stats", false, "also count the stored chunks and their bytes, and what varve vacuum would free")
+	stats := c.Flags().Bool("stats", false, "also count the stored chunks and their bytes, and what varve vacuum would free, and show the statistics that varve stats keeps")
 	c.RunE = func(cmd *cobra.Command, args []string) error { return info(cmd, args[0], *stats) }
 	return c
 }

@@ -4,7 +4,6 @@ package inspecting
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/dryrun"
+	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/growth"
 	"varve.dev/zarr/cmd/varve/internal/node"
@@ -19,7 +19,6 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/usage"
-	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/statistics"
 )
 
@@ -69,15 +68,7 @@ type holdings struct {
 	Read    int64 `json:"chunks_read"`
 	Changed int64 `json:"chunks_changed"`
 	Decoded int64 `json:"bytes_decoded"`
-	Cells   int64 `json:"cells"`
-	Known   int64 `json:"cells_known"`
-
-	Elements int64           `json:"elements"`
-	Minimum  json.RawMessage `json:"minimum"`
-	Maximum  json.RawMessage `json:"maximum"`
-	Range    []string        `json:"range"` // the decoded values, the least first
-	Missing  int64           `json:"missing"`
-	Fill     int64           `json:"fill"`
+	facts.Holdings
 }
 
 // statsFacts are the result of the command in the form of --json.
@@ -111,13 +102,13 @@ func (s *statsFlags) run(cmd *cobra.Command, location string) error {
 		return err
 	}
 	defer n.Close()
-	facts := statsFacts{Path: location, DryRun: s.dry, Kept: !s.dry && !s.print && !s.drop, Arrays: []holdings{}}
+	done := statsFacts{Path: location, DryRun: s.dry, Kept: !s.dry && !s.print && !s.drop, Arrays: []holdings{}}
 	if a, ok := n.(*zarr.Array); ok {
 		h, err := s.of(cmd, a, opt)
 		if err != nil {
 			return err
 		}
-		facts.Arrays = append(facts.Arrays, h)
+		done.Arrays = append(done.Arrays, h)
 	} else {
 		for m, err := range node.Arrays(cmd, location, n.(*zarr.Group), access, node.Filter{Deep: true}) {
 			if err != nil {
@@ -132,13 +123,13 @@ func (s *statsFlags) run(cmd *cobra.Command, location string) error {
 				return err
 			}
 			h.Path = m.Name
-			facts.Arrays = append(facts.Arrays, h)
+			done.Arrays = append(done.Arrays, h)
 		}
 	}
 	if session.WantsJSON(cmd) {
-		return facts.printJSON(cmd)
+		return done.printJSON(cmd)
 	}
-	return session.Print(cmd, facts.print)
+	return session.Print(cmd, done.print)
 }
 
 // reason returns why there are no statistics, without the array.
@@ -185,39 +176,9 @@ func (s *statsFlags) of(cmd *cobra.Command, a *zarr.Array, opt *statistics.Optio
 	if err != nil {
 		return h, err
 	}
-	h = holdings{
-		Chunks: r.Chunks, Read: r.Read, Changed: r.Changed, Decoded: r.Decoded, Cells: r.Cells, Known: r.Known,
-		Elements: r.Elements, Missing: r.Summary.Missing, Fill: r.Summary.Fill, Range: []string{},
-	}
-	if r.Summary.Minimum == nil {
-		return h, nil
-	}
-	h.Minimum, h.Maximum = a.Type().AppendJSON(nil, r.Summary.Minimum), a.Type().AppendJSON(nil, r.Summary.Maximum)
-	d, err := cf.DecodingOf(cmd.Context(), a)
-	if err != nil {
-		return h, err
-	}
-	h.Range = []string{decoded(d, a, r.Summary.Minimum), decoded(d, a, r.Summary.Maximum)}
-	// With a negative scale, values fall as the stored numbers rise.
-	if packing, err := cf.PackingOf(cmd.Context(), a); err == nil && cf.IsNumeric(a.Type()) {
-		if scale, _ := packing.Scale(); scale < 0 {
-			h.Range[0], h.Range[1] = h.Range[1], h.Range[0]
-		}
-	}
-	return h, nil
-}
-
-// decoded returns a stored element as text. d is nil if elements need no decoding.
-func decoded(d *cf.Decoding, a *zarr.Array, elem []byte) string {
-	if d == nil {
-		return string(a.Type().AppendText(nil, elem))
-	}
-	if d = d.AsText(); d.Type().Variable() {
-		return d.DecodeText(elem)
-	}
-	made := make([]byte, d.Type().Size())
-	d.Decode(made, elem)
-	return d.Format(made)
+	h = holdings{Chunks: r.Chunks, Read: r.Read, Changed: r.Changed, Decoded: r.Decoded}
+	h.Holdings, err = facts.HoldingsOf(cmd.Context(), a, r)
+	return h, err
 }
 
 func (f statsFacts) printJSON(cmd *cobra.Command) error {
@@ -269,12 +230,7 @@ func (h holdings) texts(dry bool) []string {
 	case dry:
 		return []string{fmt.Sprintf("%s of %s to read (nothing was changed)", phrase.Count(h.Read), phrase.Plural(h.Chunks, "stored chunk"))}
 	}
-	var list []string
-	if len(h.Range) == 2 {
-		list = append(list, phrase.Printable(h.Range[0])+" … "+phrase.Printable(h.Range[1]))
-	}
-	list = append(list, phrase.Count(h.Missing)+" missing", phrase.Count(h.Fill)+" of the fill value",
-		fmt.Sprintf("read %s of %s", phrase.Count(h.Read), phrase.Plural(h.Chunks, "stored chunk")))
+	list := append(h.Texts(), fmt.Sprintf("read %s of %s", phrase.Count(h.Read), phrase.Plural(h.Chunks, "stored chunk")))
 	if h.Changed > 0 {
 		list = append(list, phrase.Plural(h.Changed, "chunk")+" written meanwhile: give the command again")
 	}
