@@ -54,7 +54,7 @@ var layers = [][]string{
 	{"internal/copying", "internal/cf", "internal/rowset", "rechunk", "internal/consolidation"},
 	{"cf", "transfer", "check/diff", "internal/export", "internal/statistics"},
 	{"convert", "internal/export/netcdf"},
-	{"virtual", "ragged", "pyramid", "check", "check/checksums", "serve/internal/plain"},
+	{"virtual", "ragged", "pyramid", "statistics", "check", "check/checksums", "serve/internal/plain"},
 	{"filter", "internal/job", "serve"},
 	{"internal/layers"},
 }

@@ -45,6 +45,13 @@ const number = 8
 // as many cells. So few requests read all of them, and an update writes little.
 const blockCells = 16 << 10
 
+// mostBlock bounds the bytes of a block that another program has laid out, and mostHeld
+// those of the blocks that are held at once.
+const (
+	mostBlock = 4 << 20
+	mostHeld  = 1 << 30
+)
+
 // subject is an array whose chunks are described: one state of it, and the meaning of its
 // elements.
 type subject struct {
@@ -224,7 +231,19 @@ func (s *subject) find(ctx context.Context) (*form, error) {
 	if want, err := layoutOf(s.Type); err != nil || f.Type != want || f.Grid.Rank() != s.cells.Rank() || !f.Grid.IsRegular() || f.Engine.Chain.Divided() {
 		return nil, fmt.Errorf("%w: %s is of another form", errNone, s.key())
 	}
+	if n, err := f.blockBytes(); err != nil || n > mostBlock {
+		return nil, fmt.Errorf("%w: the blocks of %s are too long", errNone, s.key())
+	}
 	return f, nil
+}
+
+// blockBytes returns the bytes of a decoded block.
+func (f *form) blockBytes() (int64, error) {
+	shape := make([]int64, f.Grid.Rank())
+	for i := range shape {
+		shape[i] = f.Grid.Axis(i).Step()
+	}
+	return f.Engine.ChunkBytes(shape)
 }
 
 // fits reports whether every cell has a place in the array of the entries.

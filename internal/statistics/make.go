@@ -285,6 +285,10 @@ func (m *maker) round(ctx context.Context, chunks []*chunk) error {
 // load replaces the blocks in memory by those of some chunks.
 func (m *maker) load(ctx context.Context, chunks []*chunk) error {
 	m.blocks = map[int64]*block{}
+	bytes, err := m.form.blockBytes()
+	if err != nil {
+		return err
+	}
 	for _, c := range chunks {
 		region, err := m.form.Grid.Touched(c.cells)
 		if err != nil {
@@ -296,14 +300,13 @@ func (m *maker) load(ctx context.Context, chunks []*chunk) error {
 				continue
 			}
 			b := &block{index: slices.Clone(index)}
-			if m.blocks[n] = b; !m.empty {
-				continue
+			if m.blocks[n] = b; m.empty {
+				b.data = make([]byte, bytes)
 			}
-			bytes, err := m.form.ChunkBytes(index)
-			if err != nil {
-				return err
+			// Another program may have laid them out so that every chunk has one.
+			if int64(len(m.blocks)) > mostHeld/max(1, bytes) {
+				return fmt.Errorf("%w: the statistics that are kept have too many blocks; drop them, and make them again", zarr.ErrLimit)
 			}
-			b.data = make([]byte, bytes)
 		}
 	}
 	return m.readBlocks(ctx)

@@ -24,7 +24,9 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"iter"
 	"math"
+	"slices"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
@@ -63,7 +65,7 @@ func Load(ctx context.Context, a *zarr.Array, s *snapshot.Array, c *cf.Comparer,
 		return nil, err
 	}
 	n, ok := checked.Product(f.Grid.Chunks()...)
-	bytes, err := f.ChunkBytes(make([]int64, f.Grid.Rank()))
+	bytes, err := f.blockBytes()
 	if total, fits := checked.Mul(n, bytes); err != nil || !ok || !fits || total > limit {
 		return nil, nil
 	}
@@ -112,6 +114,23 @@ func (e *Entries) Known(cell []int64) (s cf.Summary, n int64, known bool) {
 	n, _ = checked.Product(c.Logical...)
 	s, known = e.entry(cell, n, e.mark(chunk, version, c))
 	return s, n, known
+}
+
+// Cells yields the indices of the cells of stored chunks.
+func (e *Entries) Cells() iter.Seq[[]int64] {
+	return func(yield func([]int64) bool) {
+		for chunk := range e.listed.All() {
+			box, err := e.cellsOf(chunk)
+			if err != nil {
+				return // no chunk of the array
+			}
+			for cell := range box.IndicesInto(make([]int64, len(box))) {
+				if !yield(slices.Clone(cell)) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // entry returns the entry of a cell with n elements if it has the given mark.
