@@ -168,11 +168,11 @@ func (s *Session) virtualAt(ctx context.Context, c store.Change, since time.Time
 	if at.Length == 0 {
 		return nil, fmt.Errorf("%s: %w: a virtual chunk of no bytes", c.Key, store.ErrUnsupported)
 	}
-	ref := &format.ChunkRef{Payload: format.Virtual, Location: at.Location, Offset: uint64(at.Offset), Length: uint64(at.Length)}
+	ref := &format.ChunkRef{Payload: format.Virtual, Location: []byte(at.Location), Offset: uint64(at.Offset), Length: uint64(at.Length)}
 	etag, ok := etagOf(at.Version)
 	switch {
 	case ok:
-		ref.ETag = etag
+		ref.ETag = []byte(etag)
 	case !at.Modified.IsZero():
 		ref.Modified = wholeSeconds(at.Modified)
 	default:

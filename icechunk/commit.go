@@ -43,9 +43,9 @@ func (s *Session) Commit(ctx context.Context, message string) (ID, error) {
 }
 
 // Amend is Commit, but the new snapshot takes the place of the base of the session, and
-// has the changes of both. A session without changes replaces the message. The replaced
-// snapshot stays until garbage is collected, and where a tag or another branch leads to
-// it.
+// has the changes of both. A session without changes replaces the message and metadata.
+// The replaced snapshot stays until garbage is collected, and where a tag or another
+// branch leads to it.
 func (s *Session) Amend(ctx context.Context, message string) (ID, error) {
 	return s.commit(ctx, message, true)
 }
@@ -75,7 +75,7 @@ func (s *Session) commit(ctx context.Context, message string, amends bool) (ID, 
 	if err := c.gather(ctx); err != nil {
 		return ID{}, err
 	}
-	if c.isEmpty() && !amends {
+	if c.isEmpty() && (!amends || c.tellsSame()) {
 		return ID{}, ErrNothing
 	}
 	if amends {
@@ -102,6 +102,9 @@ func (c *commit) merge(ctx context.Context) error {
 	l, err := c.repository.transactions(ctx, c.base.ID())
 	if err != nil {
 		return err
+	}
+	if l.Later {
+		return c.repository.fail(transactionName(c.base.ID()), errLater)
 	}
 	if len(l.Moves) > 0 {
 		return fmt.Errorf("%w: the commit %v has moved nodes, and such a commit is not amended: commit", zarr.ErrUnsupported, c.base.ID())
@@ -152,13 +155,20 @@ type commit struct {
 // object is one that is stored before the publication.
 type object struct {
 	name string
-	kind format.Kind
 	data []byte
 }
 
 // isEmpty reports whether the log has no changes.
 func (c *commit) isEmpty() bool {
 	return len(c.log.NewGroups)+len(c.log.NewArrays)+len(c.log.DeletedGroups)+len(c.log.DeletedArrays)+len(c.log.UpdatedArrays)+len(c.log.UpdatedGroups)+len(c.log.Chunks) == 0
+}
+
+// tellsSame reports whether message and metadata are those of the base.
+func (c *commit) tellsSame() bool {
+	was := c.base.content
+	return c.snapshot.Message == was.Message && slices.EqualFunc(c.snapshot.Metadata, was.Metadata, func(x, y format.Item) bool {
+		return x.Name == y.Name && bytes.Equal(x.Value, y.Value)
+	})
 }
 
 // gather makes the nodes and manifests of the snapshot.
@@ -202,7 +212,7 @@ func (c *commit) gatherNode(ctx context.Context, path string, files map[ID]forma
 	if is == nil {
 		return nil
 	}
-	if was != nil && c.nodes[path] == nil && len(c.chunks[is.id]) == 0 {
+	if was != nil && c.nodes[path] == nil && c.chunks[is.id].len() == 0 {
 		// Nothing has changed, also in a document that this program does not understand.
 		c.snapshot.Nodes = append(c.snapshot.Nodes, *was)
 		return c.keepFiles(was.Manifests, files)
@@ -349,16 +359,11 @@ func (c *commit) store(ctx context.Context) error {
 		{transactionName(c.snapshot.ID), format.KindTransactionLog, c.log.Encode()},
 		{snapshotName(c.snapshot.ID), format.KindSnapshot, c.snapshot.Encode()},
 	} {
-		data, err := format.Seal(program, o.kind, o.body)
+		sealed, err := c.seal(o.name, o.kind, o.body)
 		if err != nil {
 			return err
 		}
-		c.objects = append(c.objects, object{o.name, o.kind, data})
-	}
-	for _, o := range c.objects {
-		if err := c.check(o); err != nil {
-			return err
-		}
+		c.objects = append(c.objects, sealed)
 	}
 	b, err := store.NewBatch(ctx, c.repository.store, c.repository.durability)
 	if err != nil {
@@ -379,24 +384,29 @@ func (c *commit) store(ctx context.Context) error {
 	return b.Commit(ctx)
 }
 
-// check reads an object as readers will. What they would refuse must not be published.
-func (c *commit) check(o object) error {
-	_, body, err := format.Open(o.data, o.kind, c.repository.limit)
+// seal returns the object with a body, which it reads meanwhile as readers will. What
+// they would refuse must not be published.
+func (c *commit) seal(name string, kind format.Kind, body []byte) (object, error) {
+	var g errgroup.Group
+	g.Go(func() (err error) {
+		switch kind {
+		case format.KindSnapshot:
+			_, err = format.ParseSnapshot(body)
+		case format.KindManifest:
+			_, err = format.ParseManifest(body)
+		case format.KindTransactionLog:
+			_, err = format.ParseTransactionLog(body)
+		}
+		return err
+	})
+	data, err := format.Seal(program, kind, body)
+	if err = cmp.Or(g.Wait(), err); err == nil && int64(len(body)) > c.repository.limit {
+		err = fmt.Errorf("%w: its length is above %d", format.ErrDamaged, c.repository.limit)
+	}
 	if err != nil {
-		return fmt.Errorf("%s cannot be committed: %w", o.name, err)
+		return object{}, fmt.Errorf("%s cannot be committed: %w", name, err)
 	}
-	switch o.kind {
-	case format.KindSnapshot:
-		_, err = format.ParseSnapshot(body)
-	case format.KindManifest:
-		_, err = format.ParseManifest(body)
-	case format.KindTransactionLog:
-		_, err = format.ParseTransactionLog(body)
-	}
-	if err != nil {
-		return fmt.Errorf("%s cannot be committed: %w", o.name, err)
-	}
-	return nil
+	return object{name, data}, nil
 }
 
 // put stores an object under a name that nothing has.

@@ -339,7 +339,7 @@ func TestReferences(t *testing.T) {
 		for _, refs := range list.Arrays() {
 			for ref, err := range refs.All() {
 				// The reference refuses a file that is younger by a part of a second.
-				if isNode := strings.Contains(ref.Location, "node.zarr"); err != nil || isNode && int64(ref.Modified) != at.Unix()+1 {
+				if isNode := strings.Contains(string(ref.Location), "node.zarr"); err != nil || isNode && int64(ref.Modified) != at.Unix()+1 {
 					t.Errorf("%+v of a file that was modified at %v (%v)", ref, at, err)
 				}
 			}

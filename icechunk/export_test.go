@@ -25,3 +25,11 @@ func Remember(sessions ...*Session) {
 		s.remember(m)
 	}
 }
+
+// LimitMarks makes collections visit few snapshots together, and store at most n marks,
+// until the returned function is called.
+func LimitMarks(together, n int) (restore func()) {
+	wasTogether, was := visitedTogether, mostMarks
+	visitedTogether, mostMarks = together, n
+	return func() { visitedTogether, mostMarks = wasTogether, was }
+}

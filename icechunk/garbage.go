@@ -4,8 +4,8 @@ package icechunk
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,8 +32,8 @@ type GarbageOptions struct {
 	// the store. 0 is [DefaultAge], and what is below 0 is no age. Sessions that last
 	// longer fail when they commit.
 	OlderThan time.Duration
-	// For bounds the time that deletions may take. 0 is no bound. What is left is deleted
-	// by the next collection.
+	// For bounds the time of the collection. 0 is no bound. What was found to be live by
+	// then is stored, so the next collection goes on from there.
 	For time.Duration
 	// Backups is how many former objects repo stay, the latest ones. 0 keeps all. Those
 	// stay, too, that are not old or that the log of the repository needs. Commits that
@@ -60,6 +60,7 @@ type GarbageReport struct {
 	Released                                   int
 	Snapshots, Transactions, Manifests, Chunks Deleted
 	Backups                                    Deleted // former objects repo
+	Records                                    Deleted // of former collections
 	// Young counts objects that nothing names, and that stay because of their age.
 	Young int64
 	// Timeless counts objects that nothing names, and that stay because the store does
@@ -67,7 +68,7 @@ type GarbageReport struct {
 	Timeless int64
 	// Foreign counts names below the folders of objects that are no IDs. They stay.
 	Foreign int64
-	// Stopped means that the time was over before all was deleted.
+	// Stopped means that the time was over before all was deleted. Repeat the collection.
 	Stopped bool
 }
 
@@ -84,6 +85,7 @@ type garbage struct {
 
 	version  store.Version // of the object repo that was seen last
 	released bool          // repo has no snapshots that may be deleted
+	resumed  bool          // an interrupted collection has stored its marks
 	visited  int64
 }
 
@@ -141,7 +143,7 @@ func (r *Repository) CollectGarbage(ctx context.Context, opt *GarbageOptions) (*
 	g.onManifest = func(m *format.Manifest) error { return addChunks(m, &g.chunks) }
 	err := g.collect(ctx)
 	if g.report.Stopped = errors.Is(err, errTime); g.report.Stopped {
-		err = nil
+		err = g.storeMarks(ctx)
 	}
 	return g.report, err
 }
@@ -151,7 +153,7 @@ func (g *garbage) collect(ctx context.Context) error {
 	if _, err := g.look(ctx); err != nil {
 		return err
 	}
-	for _, folder := range folders {
+	for _, folder := range append(slices.Clone(folders), backupFolder) {
 		// What a link leads to may belong to another repository.
 		if err := store.DirectoriesOf(g.store).CheckTree(g.folder(folder)); err != nil {
 			return err
@@ -178,19 +180,22 @@ func (g *garbage) collect(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := g.sweepRecords(ctx); err != nil {
+		return err
+	}
 	if err := g.sweepBackups(ctx); err != nil {
 		return err
 	}
-	return g.sweepTemporary(ctx)
+	if err := g.sweepTemporary(ctx); err != nil {
+		return err
+	}
+	return g.dropMarks(ctx)
 }
 
 // sweepBackups deletes old former objects repo beyond those that the options keep.
 func (g *garbage) sweepBackups(ctx context.Context) error {
 	if g.opt.Backups <= 0 {
 		return nil
-	}
-	if err := store.DirectoriesOf(g.store).CheckTree(g.folder(backupFolder)); err != nil {
-		return err
 	}
 	repo, err := g.look(ctx)
 	if err != nil {
@@ -219,11 +224,16 @@ func (g *garbage) sweepBackups(ctx context.Context) error {
 	former = slices.DeleteFunc(former[min(g.opt.Backups, len(former)):], func(e store.Entry) bool {
 		return needed[e.Name] || !g.isOld(found{Entry: e})
 	})
-	for list := range slices.Chunk(former, mostDeleted) {
+	return g.deleteFormer(ctx, former, &g.report.Backups)
+}
+
+// deleteFormer deletes objects below overwritten/.
+func (g *garbage) deleteFormer(ctx context.Context, all []store.Entry, of *Deleted) error {
+	for list := range slices.Chunk(all, mostDeleted) {
 		if err := g.timely(); err != nil {
 			return err
 		}
-		if err := g.deleteNames(ctx, backupFolder, list, &g.report.Backups); err != nil {
+		if err := g.deleteNames(ctx, backupFolder, list, of); err != nil {
 			return err
 		}
 	}
@@ -347,11 +357,51 @@ func (g *garbage) kept(repo *format.Repository) []bool {
 	return kept
 }
 
+// addLost adds to the old snapshots those that have no object any more, and to which
+// nothing leads. What tells their age is the object repo. Nobody can read them, so they
+// would stop every collection.
+func (g *garbage) addLost(ctx context.Context, repo *format.Repository) error {
+	for i, reached := range repo.Reachable() {
+		s := repo.Snapshots[i]
+		if _, old := g.old.Of(s.ID); old || reached || !s.Time.Before(g.report.Cutoff) {
+			continue
+		}
+		_, err := store.Stat(ctx, g.store, g.root.MustKey(snapshotName(s.ID)))
+		if errors.Is(err, fs.ErrNotExist) {
+			g.old.Add(s.ID, struct{}{})
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unread adds to the error for a snapshot that cannot be read why it is needed.
+func (g *garbage) unread(repo *format.Repository, name string, err error) error {
+	text, _ := strings.CutPrefix(name, snapshotFolder+"/")
+	id, _ := format.ParseObjectID(text) // or no snapshot has it
+	at, ok := repo.FindSnapshot(id)
+	if !ok {
+		return err
+	}
+	for kind, refs := range map[string][]format.Reference{"branch": repo.Branches, "tag": repo.Tags} {
+		for _, ref := range refs {
+			for i := ref.Snapshot; i >= 0; i = repo.Snapshots[i].Parent {
+				if i == at {
+					return fmt.Errorf("%w; the %s %q leads to it: put the object back, or move or delete the %s", err, kind, ref.Name, kind)
+				}
+			}
+		}
+	}
+	return fmt.Errorf("%w; no branch and no tag leads to it: put the object back, or collect garbage when its commit of %s is older than the cutoff", err, repo.Snapshots[at].Time.UTC().Format(time.RFC3339))
+}
+
 // mark marks the snapshots that stay, and all that they name.
 func (g *garbage) mark(ctx context.Context, repo *format.Repository) error {
 	if err := g.timely(); err != nil {
 		return err
 	}
+	g.failed = func(name string, err error) error { return g.unread(repo, name, err) }
 	if !g.end.IsZero() {
 		within, cancel := context.WithDeadlineCause(ctx, g.end, errTime)
 		defer cancel()
@@ -366,16 +416,39 @@ func (g *garbage) mark(ctx context.Context, repo *format.Repository) error {
 			}
 		}
 	}
-	err := g.visit(ctx, ids)
-	if err != nil && context.Cause(ctx) == errTime {
-		return errTime
+	together := max(1, len(ids))
+	if !g.end.IsZero() {
+		together = min(together, visitedTogether)
 	}
-	return err
+	for group := range slices.Chunk(ids, together) {
+		err := g.visit(ctx, group)
+		if err == nil {
+			continue
+		}
+		for _, id := range group {
+			delete(g.snapshots, id) // some of its manifests may not be marked
+		}
+		if context.Cause(ctx) == errTime {
+			return errTime
+		}
+		return err
+	}
+	return nil
 }
+
+// visitedTogether is how many snapshots are visited before their manifests are, if the
+// time is bounded. These are read again after the time was over.
+var visitedTogether = 256 // less in tests
 
 // release marks what stays, and takes the snapshots that do not out of the object repo.
 func (g *garbage) release(ctx context.Context) error {
 	repo, err := g.look(ctx)
+	if err == nil {
+		err = g.addLost(ctx, repo)
+	}
+	if err == nil {
+		err = g.loadMarks(ctx, repo)
+	}
 	if err == nil {
 		err = g.mark(ctx, repo)
 	}
@@ -458,6 +531,10 @@ func (g *garbage) sweep(ctx context.Context, folder string) error {
 	for e, err := range g.objects(ctx, folder) {
 		if err == nil {
 			err = g.timely()
+		}
+		if errors.Is(err, errTime) {
+			// A listing begins anew the next time, so what this one has found goes now.
+			return cmp.Or(g.delete(ctx, folder, batch), err)
 		}
 		if err != nil {
 			return err
@@ -595,47 +672,6 @@ func (b *beginning) add(o beginning) {
 // still while the machine slept.
 func (b beginning) age() time.Duration {
 	return max(time.Since(b.at), time.Now().Round(0).Sub(b.at.Round(0)))
-}
-
-// record says what a garbage collection deletes.
-type record struct {
-	// OlderThan is how much older than the record an object is that may be deleted.
-	OlderThan string `json:"older_than"`
-}
-
-// recordKey returns the key of the record that belongs to an entry of the log.
-func (r *Repository) recordKey(entry time.Time) store.Key {
-	return r.root.MustKey(fmt.Sprintf(backupFolder+"/gc.%d", entry.UnixMicro()))
-}
-
-// putRecord stores the record for an entry of the log.
-func (r *Repository) putRecord(ctx context.Context, entry time.Time, olderThan time.Duration) error {
-	text, err := json.Marshal(record{olderThan.String()})
-	if err == nil {
-		_, err = store.Write(ctx, r.store, store.Put(r.recordKey(entry), text), store.Sync)
-	}
-	return err
-}
-
-// cutoff returns the time before which the garbage collection of an entry deletes, by the
-// clock of the store. ok is false if it is not known.
-func (r *Repository) cutoff(ctx context.Context, entry time.Time) (before time.Time, ok bool, err error) {
-	text, info, err := r.store.Get(ctx, r.recordKey(entry), store.Request{Limit: 1 << 12}, nil)
-	if errors.Is(err, fs.ErrNotExist) {
-		return before, false, nil
-	}
-	if err != nil {
-		return before, false, err
-	}
-	var is record
-	if json.Unmarshal(text, &is) != nil || info.Modified.IsZero() {
-		return before, false, nil
-	}
-	age, err := time.ParseDuration(is.OlderThan)
-	if err != nil || age < 0 {
-		return before, false, nil
-	}
-	return info.Modified.Add(-age), true, nil
 }
 
 // clockSlack is how much times of objects may be wrong: services round to seconds.

@@ -276,9 +276,8 @@ func (c *inspection) manifest(m *format.Manifest) error {
 				c.chunks.Add(ref.ID, ref.Offset+ref.Length)
 			case format.Virtual:
 				c.report.Virtual++
-				if last, ok := c.sources[ref.Location]; c.opt.Virtual && (!ok || ref.Offset+ref.Length > last.ref.Offset+last.ref.Length) {
-					ref.Index = slices.Clone(ref.Index)
-					c.sources[ref.Location] = source{ref, refs.Node, m.ID}
+				if last, ok := c.sources[string(ref.Location)]; c.opt.Virtual && (!ok || ref.Offset+ref.Length > last.ref.Offset+last.ref.Length) {
+					c.sources[string(ref.Location)] = source{ref.Clone(), refs.Node, m.ID}
 				}
 			}
 		}

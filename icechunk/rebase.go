@@ -67,6 +67,9 @@ func (s *Session) Rebase(ctx context.Context, p Policy) error {
 		if err != nil {
 			return fmt.Errorf("the session cannot be rebased onto %v: %w", one.ID, err)
 		}
+		if l.Later { // it may tell of a conflict
+			return r.repository.fail(transactionName(one.log), errLater)
+		}
 		r.replay(one.Commit, l)
 	}
 	if r.onto, err = s.repository.open(ctx, r.tip.ID); err != nil {
@@ -180,7 +183,7 @@ func (r *rebase) gather() {
 		case n != nil && !bytes.Equal(n.document, was.Document):
 			r.documents[was.ID] = was.Path
 		}
-		if len(r.chunks[was.ID]) > 0 {
+		if r.chunks[was.ID].len() > 0 {
 			r.written[was.ID] = was.Path
 		}
 	}
@@ -272,7 +275,7 @@ func (r *rebase) rewritten(by Commit, is format.ChunkChanges) {
 	var both [][]uint32
 	for _, index := range is.Indices {
 		name := nameOf(now.keys, index)
-		if _, ours := r.chunks[is.Node][name]; ours {
+		if _, ours := r.chunks[is.Node].find(name); ours {
 			both = append(both, index)
 			r.shared = append(r.shared, sharedChunk{is.Node, name})
 		}
@@ -376,7 +379,7 @@ func (r *rebase) by(list map[format.NodeID]Commit, id format.NodeID) Commit {
 func (r *rebase) apply() {
 	if r.policy.Chunks == Theirs {
 		for _, c := range r.shared {
-			delete(r.chunks[c.node], c.name)
+			r.chunks[c.node].forget(c.name)
 		}
 	}
 	for at, n := range r.nodes {

@@ -48,13 +48,13 @@ type Session struct {
 	began      beginning
 
 	mu      sync.RWMutex
-	base    *Snapshot                                     // a rebase replaces it
-	nodes   map[string]*staged                            // by path; of a node that is deleted, too
-	chunks  map[format.NodeID]map[string]*format.ChunkRef // by name below the array; nil is deleted
-	early   map[store.Key]*format.ChunkRef                // chunks without the document of an array
-	folders map[string]map[store.Key]bool                 // their keys, by folder
-	aside   store.Store                                   // what no snapshot has
-	items   []format.Item                                 // of the snapshot
+	base    *Snapshot          // a rebase replaces it
+	nodes   map[string]*staged // by path; of a node that is deleted, too
+	chunks  map[format.NodeID]*stagedChunks
+	early   map[store.Key]*format.ChunkRef // chunks without the document of an array
+	folders map[string]map[store.Key]bool  // their keys, by folder
+	aside   store.Store                    // what no snapshot has
+	items   []format.Item                  // of the snapshot
 	ended   bool
 	failed  error // of a batch: what is not durable must not be published
 }
@@ -103,7 +103,7 @@ func (r *Repository) Session(ctx context.Context, branch string) (*Session, erro
 	config := settings(is.Config)
 	return &Session{
 		repository: r, branch: branch, start: id, base: base, inline: number(config, "inline_chunk_threshold_bytes", inlineDefault, 1<<16), rules: splitRules(config), aside: memstore.New(), began: begun(is.Repository, id),
-		nodes: map[string]*staged{}, chunks: map[format.NodeID]map[string]*format.ChunkRef{},
+		nodes: map[string]*staged{}, chunks: map[format.NodeID]*stagedChunks{},
 		early: map[store.Key]*format.ChunkRef{}, folders: map[string]map[store.Key]bool{},
 	}, nil
 }
@@ -244,17 +244,18 @@ func (n *staged) isChunk(name string) bool {
 
 // indexOf returns the index of the chunk that a name means by an encoding.
 func indexOf(e metadata.KeyEncoding, name string, rank int) (index []uint32, ok bool) {
-	long, ok := e.ParseKey(name, rank, make([]int64, 0, rank))
-	if !ok {
-		return nil, false
+	return appendIndex(make([]uint32, 0, rank), e, name, rank)
+}
+
+// appendIndex appends the index of the chunk that a name means by an encoding. If it
+// means none, ok is false and what is appended is of no use.
+func appendIndex(to []uint32, e metadata.KeyEncoding, name string, rank int) (all []uint32, ok bool) {
+	var few [8]int64
+	long, ok := e.ParseKey(name, rank, few[:0])
+	for _, n := range long {
+		to, ok = append(to, uint32(n)), ok && n <= math.MaxUint32
 	}
-	index = make([]uint32, rank)
-	for i, n := range long {
-		if index[i] = uint32(n); int64(index[i]) != n {
-			return nil, false
-		}
-	}
-	return index, true
+	return to, ok
 }
 
 // place is what a key means in a session.
@@ -281,13 +282,15 @@ func (s *Session) place(key store.Key) place {
 // finder returns how to find the reference of a chunk. The caller holds the lock, and may
 // call the result without it.
 func (s *Session) finder(key store.Key, at place) func(context.Context) (format.ChunkRef, error) {
-	ref, known := s.early[key]
+	var ref format.ChunkRef
+	early, known := s.early[key]
 	if at.chunk {
-		ref, known = s.chunks[at.node.id][at.rest]
+		ref, known = s.chunks[at.node.id].find(at.rest)
+	} else if known {
+		ref = *early
 	}
-	if ref != nil {
-		found := *ref
-		return func(context.Context) (format.ChunkRef, error) { return found, nil }
+	if ref.Payload != 0 {
+		return func(context.Context) (format.ChunkRef, error) { return ref, nil }
 	}
 	if !known {
 		base := s.base
@@ -558,9 +561,12 @@ func newNodeID() (id format.NodeID) {
 // set sets the reference of a chunk; nil deletes it. The caller holds the lock.
 func (s *Session) set(at place, ref *format.ChunkRef) {
 	if s.chunks[at.node.id] == nil {
-		s.chunks[at.node.id] = map[string]*format.ChunkRef{}
+		s.chunks[at.node.id] = newStagedChunks()
 	}
-	s.chunks[at.node.id][at.rest] = ref
+	if ref == nil {
+		ref = &format.ChunkRef{}
+	}
+	s.chunks[at.node.id].set(at.rest, *ref)
 }
 
 // meets returns an error unless the value at a key is as a condition says.
@@ -716,9 +722,9 @@ func (s *Session) chunksOf(base *Snapshot) func(context.Context, *format.Node) i
 
 func (s *Session) yieldChunks(ctx context.Context, base *Snapshot, n *format.Node, yield func(store.Entry, error) bool) {
 	s.mu.RLock()
-	own := map[string]*format.ChunkRef{}
-	for name, ref := range s.chunks[n.ID] {
-		own[name] = ref
+	own := map[string]format.ChunkRef{}
+	for name, at := range s.chunks[n.ID].all() {
+		own[string(name)] = s.chunks[n.ID].reference(at)
 	}
 	s.mu.RUnlock()
 	if was, keys := base.array(n.Path, n.ID); was != nil {
@@ -733,7 +739,7 @@ func (s *Session) yieldChunks(ctx context.Context, base *Snapshot, n *format.Nod
 		}
 	}
 	for name, ref := range own {
-		if ref != nil && !yield(entryOf(name, *ref), nil) {
+		if ref.Payload != 0 && !yield(entryOf(name, ref), nil) {
 			return
 		}
 	}
@@ -776,7 +782,7 @@ func (s *Session) SetVirtual(key store.Key, v Virtual) error {
 	case !at.chunk:
 		return fmt.Errorf("%s: %w: it is no key of a chunk of an array", key, zarr.ErrInvalidArgument)
 	}
-	ref := &format.ChunkRef{Payload: format.Virtual, Location: v.Location, Offset: uint64(v.Offset), Length: uint64(v.Length), ETag: v.ETag}
+	ref := &format.ChunkRef{Payload: format.Virtual, Location: []byte(v.Location), Offset: uint64(v.Offset), Length: uint64(v.Length), ETag: []byte(v.ETag)}
 	if v.ETag == "" && !v.Modified.IsZero() {
 		ref.Modified = wholeSeconds(v.Modified)
 	}

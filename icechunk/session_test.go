@@ -496,6 +496,18 @@ func TestUnreadable(t *testing.T) {
 	if _, err := s.Commit(t.Context(), "2^32 chunks"); !errors.Is(err, zarr.ErrUnsupported) {
 		t.Error(err)
 	}
+	_, below := created(t)
+	r, err := icechunk.Open(t.Context(), below, store.Path{}, &icechunk.Options{Object: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = session(t, r)
+	if _, err := zarr.At(s, "g").CreateGroup(t.Context(), long, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Commit(t.Context(), "beyond the limit"); !errors.Is(err, zarr.ErrCorrupt) {
+		t.Error(err)
+	}
 }
 
 // TestLostBeforeOthers loses the answer to a publication, and somebody else commits
@@ -652,4 +664,45 @@ func TestOwnNames(t *testing.T) {
 	if got := contents(t, is); got["__x/c/0"] != "" || got["__x/c/1"] != "cd" {
 		t.Error(got)
 	}
+}
+
+// TestManyRechunks rechunks an array in one session more often than there are keys for
+// chunks. Snapshots before keep their grids, and so do arrays that the session has open.
+func TestManyRechunks(t *testing.T) {
+	r, s := created(t)
+	commit(t, stage(t, r, "main", "a", 0), "a")
+	before, err := r.Snapshot(t.Context(), "")
+	try(t, err)
+	c := session(t, r)
+	early, err := zarr.At(c, "a").OpenArray(t.Context(), nil)
+	try(t, err)
+	for i := range 9 {
+		a, err := zarr.At(c, "a").OpenArray(t.Context(), &zarr.Options{Write: true})
+		try(t, err)
+		edges := int64(100 + 50*i)
+		target := rechunk.Rechunking{Chunks: grid.Chunks(edges)}
+		plan, err := rechunk.NewPlan(t.Context(), a, target, nil)
+		if err != nil || plan.Blocked != nil {
+			t.Fatal(err, plan.Blocked)
+		}
+		_, err = rechunk.Do(t.Context(), a, target, nil)
+		try(t, err)
+		wants(t, c, "a", numbers(0, 600))
+		late, err := zarr.Read[int32](t.Context(), early, nil)
+		if err != nil || !slices.Equal(late.Data, numbers(0, 600)) {
+			t.Errorf("an array that was open before the rechunk %d: %v", i, err)
+		}
+	}
+	for i := range 5 {
+		a, err := zarr.At(c, "a").OpenArray(t.Context(), &zarr.Options{Write: true})
+		try(t, err)
+		_, err = rechunk.DoAll(t.Context(), []rechunk.Part{{Array: a, Request: rechunk.Rechunking{Chunks: grid.Chunks(int64(90 + i))}}}, nil)
+		try(t, err)
+	}
+	commit(t, c, "rechunked")
+	wants(t, before, "a", numbers(0, 600))
+	after, err := opened(t, s).Snapshot(t.Context(), "")
+	try(t, err)
+	wants(t, after, "a", numbers(0, 600))
+	sound(t, r)
 }

@@ -204,8 +204,8 @@ func infoOf(ref format.ChunkRef) store.Info {
 	if ref.Payload == format.Native {
 		b = append(b, ref.ID.String()...)
 	} else {
-		b = strconv.AppendQuote(b, ref.Location)
-		b = strconv.AppendQuote(b, ref.ETag)
+		b = strconv.AppendQuote(b, string(ref.Location))
+		b = strconv.AppendQuote(b, string(ref.ETag))
 		b = strconv.AppendUint(b, uint64(ref.Modified), 10)
 	}
 	b = strconv.AppendUint(append(b, '-'), ref.Offset, 10)

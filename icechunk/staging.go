@@ -32,6 +32,11 @@ type Staging struct {
 	Policy Policy
 	// Metadata is that of the commits, as [Session.SetMetadata] takes it.
 	Metadata map[string]any
+	// Amend makes commits take the place of the tips of their branches, as
+	// [Session.Amend] does. Without Metadata they keep that of the tip, and with an empty
+	// message its message. A session that is behind is not rebased: it would replace the
+	// commit of somebody else.
+	Amend bool
 
 	mu       sync.Mutex    // of what follows; it is never held during a request
 	former   map[string]ID // where sessions that were given up began, by repository and branch
@@ -52,6 +57,9 @@ type opened struct {
 // Close implements [io.Closer]. The session ends with the staging, and not with one of
 // the nodes in it.
 func (o *opened) Close() error { return nil }
+
+// IsPrivate reports that nobody else reads what the session stages.
+func (s *Session) IsPrivate() bool { return true }
 
 type stagingKey struct{}
 
@@ -263,7 +271,7 @@ func (s *Staging) Commit(ctx context.Context, message string) (list []Committed,
 		if err := o.SetMetadata(s.Metadata); err != nil {
 			return list, err
 		}
-		id, err := o.CommitRebased(ctx, message, s.Policy)
+		id, err := s.commit(ctx, o.Session, message)
 		if errors.Is(err, ErrNothing) {
 			continue
 		}
@@ -277,6 +285,18 @@ func (s *Staging) Commit(ctx context.Context, message string) (list []Committed,
 		list = append(list, Committed{o.shown, o.branch, id})
 	}
 	return list, nil
+}
+
+// commit publishes the changes of a session.
+func (s *Staging) commit(ctx context.Context, o *Session, message string) (ID, error) {
+	if !s.Amend {
+		return o.CommitRebased(ctx, message, s.Policy)
+	}
+	was := o.base.content
+	if s.Metadata == nil {
+		o.items = was.Metadata
+	}
+	return o.Amend(ctx, cmp.Or(message, was.Message))
 }
 
 // end takes a session out of those that are open.

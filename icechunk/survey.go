@@ -92,7 +92,8 @@ func (s *survey) visit(ctx context.Context, ids []ID) error {
 	})
 }
 
-// each calls do for those that were not visited.
+// each calls do for those that were not visited. Those for which it fails are not
+// visited afterwards.
 func (s *survey) each(ctx context.Context, ids []ID, visited map[ID]bool, atOnce int, do func(context.Context, ID) error) error {
 	g, within := errgroup.WithContext(ctx)
 	g.SetLimit(atOnce)
@@ -104,9 +105,18 @@ func (s *survey) each(ctx context.Context, ids []ID, visited map[ID]bool, atOnce
 		again := visited[id]
 		visited[id] = true
 		s.mu.Unlock()
-		if !again {
-			g.Go(func() error { return do(within, id) })
+		if again {
+			continue
 		}
+		g.Go(func() error {
+			err := do(within, id)
+			if err != nil {
+				s.mu.Lock()
+				delete(visited, id)
+				s.mu.Unlock()
+			}
+			return err
+		})
 	}
 	return cmp.Or(g.Wait(), ctx.Err())
 }

@@ -112,7 +112,7 @@ func (r *Repository) virtualChunk(ctx context.Context, ref format.ChunkRef, off,
 	if r.places == nil {
 		return nil, errNoPlaces
 	}
-	location, err := r.virtualLocation(ref.Location)
+	location, err := r.virtualLocation(string(ref.Location))
 	if err != nil {
 		return nil, err
 	}
@@ -144,8 +144,8 @@ func (r *Repository) virtualChunk(ctx context.Context, ref format.ChunkRef, off,
 // changed reports whether an object is another one than a reference names, as far as that
 // is known.
 func changed(ref format.ChunkRef, info store.Info) bool {
-	if etag, ok := etagOf(info.Version); ref.ETag != "" && ok {
-		return strings.Trim(ref.ETag, `"`) != etag
+	if etag, ok := etagOf(info.Version); len(ref.ETag) > 0 && ok {
+		return strings.Trim(string(ref.ETag), `"`) != etag
 	}
 	modified := info.Modified
 	if !info.FileTime.IsZero() {

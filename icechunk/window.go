@@ -3,6 +3,7 @@
 package icechunk
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -220,13 +221,14 @@ func matcher(v any) func(string) bool {
 type window struct {
 	manifests []format.ManifestRef // of the base, that lie in the window
 	old       []format.ChunkRef    // of the base, in manifests that lie in several windows
-	changes   []change             // by the session
+	chunks    *stagedChunks        // by the session
+	changes   []change             // that lie in the window
 }
 
-// change is a chunk that a session has stored or, without a reference, deleted.
+// change is a chunk that a session has stored or deleted.
 type change struct {
 	index []uint32
-	ref   *format.ChunkRef
+	at    position
 }
 
 // gatherChunks makes the manifests of an array, and adds what has changed to the log. If
@@ -286,11 +288,11 @@ func (c *commit) gatherWindow(ctx context.Context, n, was *format.Node, w *windo
 	if o.stays && !isMoved && len(w.changes) == 0 {
 		return o, nil
 	}
-	refs, laterErr, err := c.look(ctx, n, w.manifests)
+	size, laterErr, err := c.look(ctx, n, w.manifests)
 	if err != nil {
 		return o, err
 	}
-	m := &draft{n: n, writer: format.NewManifestWriter(max(refs+len(w.old), len(w.changes)))}
+	m := &draft{n: n, writer: format.NewManifestWriter(size + format.TypicalReference*int64(len(w.old)+len(w.changes)))}
 	if o.changed, err = w.merge(n, c.oldRefs(ctx, was, w), isMoved, m.add); err != nil {
 		return o, err
 	}
@@ -303,9 +305,11 @@ func (c *commit) gatherWindow(ctx context.Context, n, was *format.Node, w *windo
 	o.manifest = format.ManifestRef{ID: newID(), Extents: m.extents}
 	o.file = format.ManifestFile{ID: o.manifest.ID, References: uint32(m.writer.Len())}
 	m.writer.EndArray(n.ID)
-	data, err := format.Seal(program, format.KindManifest, m.writer.Finish(o.manifest.ID))
-	o.file.Size = uint64(len(data))
-	o.object = object{manifestName(o.manifest.ID), format.KindManifest, data}
+	body, err := m.writer.Finish(o.manifest.ID)
+	if err == nil {
+		o.object, err = c.seal(manifestName(o.manifest.ID), format.KindManifest, body)
+	}
+	o.file.Size = uint64(len(o.object.data))
 	return o, err
 }
 
@@ -333,7 +337,8 @@ func (m *draft) add(ref format.ChunkRef) {
 
 // windows returns the windows of an array that have chunks, or had some, by their names.
 func (c *commit) windows(ctx context.Context, n, was *format.Node, is *staged) (map[string]*window, error) {
-	refs := len(c.chunks[is.id])
+	chunks := c.chunks[is.id]
+	refs := chunks.len()
 	if was != nil {
 		for _, m := range was.Manifests {
 			f, _ := c.base.content.FindFile(m.ID)
@@ -344,7 +349,7 @@ func (c *commit) windows(ctx context.Context, n, was *format.Node, is *staged) (
 	all := map[string]*window{}
 	at := func(key string) *window {
 		if all[key] == nil {
-			all[key] = &window{}
+			all[key] = &window{chunks: chunks}
 		}
 		return all[key]
 	}
@@ -369,31 +374,35 @@ func (c *commit) windows(ctx context.Context, n, was *format.Node, is *staged) (
 		}
 	}
 	for _, w := range all {
-		w.changes = make([]change, 0, len(c.chunks[is.id])/len(all))
+		w.changes = make([]change, 0, chunks.len()/len(all))
 	}
-	for name, ref := range c.chunks[is.id] {
+	rank := len(n.Shape)
+	indices := make([]uint32, 0, rank*chunks.len())
+	for name, place := range chunks.all() {
 		// Chunks by other encodings are those of a former grid.
-		if index, ok := indexOf(is.keys, name, len(n.Shape)); ok && !beyond(n, index) {
+		list, ok := appendIndex(indices, is.keys, string(name), rank)
+		if index := list[len(indices):]; ok && !beyond(n, index) {
+			indices = list
 			w := at(sizes.key(index))
-			w.changes = append(w.changes, change{index, ref})
+			w.changes = append(w.changes, change{index, place})
 		}
 	}
 	return all, nil
 }
 
-// look counts the references of an array in manifests. laterErr is set if they have
-// fields of a later version, which new manifests would lack.
-func (c *commit) look(ctx context.Context, n *format.Node, manifests []format.ManifestRef) (refs int, laterErr, err error) {
+// look adds the lengths of manifests, in bytes, if their locations were not compressed.
+// laterErr is set if they have fields of a later version, which new manifests would lack.
+func (c *commit) look(ctx context.Context, n *format.Node, manifests []format.ManifestRef) (size int64, laterErr, err error) {
 	for _, m := range manifests {
 		is, err := c.repository.manifest(ctx, c.base.content, m.ID)
 		if err != nil {
 			return 0, nil, err
 		}
-		if refs += is.Of(n.ID).Len(); is.Later {
+		if size += max(is.Size(), format.TypicalReference*int64(is.Of(n.ID).Len())); is.Later {
 			laterErr = errLater
 		}
 	}
-	return refs, laterErr, nil
+	return size, laterErr, nil
 }
 
 // oldRefs yields the references of the base in a window, in order. The next one may reuse
@@ -428,11 +437,15 @@ func (c *commit) oldRefs(ctx context.Context, was *format.Node, w *window) iter.
 // commit.
 func (w *window) merge(n *format.Node, old iter.Seq2[format.ChunkRef, error], isMoved bool, add func(format.ChunkRef)) (changed [][]uint32, err error) {
 	slices.SortFunc(w.changes, func(a, b change) int { return slices.Compare(a.index, b.index) })
+	changed = make([][]uint32, 0, len(w.changes))
 	todo := w.changes
-	put := func(c change) {
-		if c.ref != nil {
-			ref := *c.ref
-			ref.Index = c.index
+	// put adds the next change, in the place of a reference or of none.
+	put := func(was format.ChunkRef) {
+		ref := w.chunks.reference(todo[0].at)
+		if ref.Index = todo[0].index; !isSame(ref, was) {
+			changed = append(changed, ref.Index)
+		}
+		if todo = todo[1:]; ref.Payload != 0 {
 			add(ref)
 		}
 	}
@@ -440,31 +453,23 @@ func (w *window) merge(n *format.Node, old iter.Seq2[format.ChunkRef, error], is
 		if err != nil {
 			return nil, err
 		}
-		for len(todo) > 0 && slices.Compare(todo[0].index, ref.Index) < 0 {
-			if todo[0].ref != nil {
-				changed = append(changed, todo[0].index)
+		order := -1
+		for len(todo) > 0 && order < 0 {
+			if order = slices.Compare(todo[0].index, ref.Index); order < 0 {
+				put(format.ChunkRef{})
 			}
-			put(todo[0])
-			todo = todo[1:]
 		}
 		switch {
-		case len(todo) > 0 && slices.Equal(todo[0].index, ref.Index):
-			if todo[0].ref == nil || !isSame(*todo[0].ref, ref) {
-				changed = append(changed, todo[0].index)
-			}
-			put(todo[0])
-			todo = todo[1:]
+		case len(todo) > 0 && order == 0:
+			put(ref)
 		case isMoved || beyond(n, ref.Index):
 			changed = append(changed, slices.Clone(ref.Index))
 		default:
 			add(ref)
 		}
 	}
-	for _, c := range todo {
-		if c.ref != nil {
-			changed = append(changed, c.index)
-		}
-		put(c)
+	for len(todo) > 0 {
+		put(format.ChunkRef{})
 	}
 	return changed, nil
 }
@@ -475,11 +480,11 @@ func isSame(a, b format.ChunkRef) bool {
 	case a.Payload != b.Payload || a.Length != b.Length || a.Offset != b.Offset:
 		return false
 	case a.Payload == format.Inline:
-		return slices.Equal(a.Data, b.Data)
+		return bytes.Equal(a.Data, b.Data)
 	case a.Payload == format.Native:
 		return a.ID == b.ID
 	}
-	return a.Location == b.Location && a.ETag == b.ETag && a.Modified == b.Modified
+	return bytes.Equal(a.Location, b.Location) && bytes.Equal(a.ETag, b.ETag) && a.Modified == b.Modified
 }
 
 // covers reports whether no reference of a manifest may lie beyond an array. Other

@@ -337,7 +337,7 @@ func TestCompactionOfTail(t *testing.T) {
 }
 
 // TestLaterFields commits to a repository with fields of a later version, which the
-// commit would drop.
+// commit would drop, and a reference that readers refuse.
 func TestLaterFields(t *testing.T) {
 	r, err := Create(t.Context(), memstore.New(), store.Path{}, nil)
 	if err != nil {
@@ -365,6 +365,11 @@ func TestLaterFields(t *testing.T) {
 	s := stage(2)
 	s.base.content.Later = true
 	if _, err := s.Commit(t.Context(), "two"); !errors.Is(err, zarr.ErrUnsupported) {
+		t.Error(err)
+	}
+	s = stage(4)
+	s.set(s.place(store.Path{}.MustKey("a/c/1/1")), &format.ChunkRef{Payload: format.Native, Offset: 1 << 63, Length: 1 << 63})
+	if _, err := s.Commit(t.Context(), "four"); !errors.Is(err, format.ErrDamaged) {
 		t.Error(err)
 	}
 	s = stage(3)

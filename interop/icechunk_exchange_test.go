@@ -202,6 +202,14 @@ func TestIcechunkVirtual(t *testing.T) {
 			check(t, a.Close())
 		}
 	}
+	// With the container in the repository, readers need not describe the place.
+	check(t, r.AddContainer(t.Context(), "file://"+filepath.ToSlash(files)))
+	var described, stored map[string]elements
+	oracle.ask(t, map[string]any{"op": "hashes", "folder": files, "group": "set0"}, &described)
+	oracle.ask(t, map[string]any{"op": "hashes", "folder": files, "group": "set0", "stored": true}, &stored)
+	if len(stored) == 0 || !reflect.DeepEqual(stored, described) {
+		t.Errorf("by the container of the repository the reference reads %v, want %v", stored, described)
+	}
 	if byXarray < 4 {
 		t.Errorf("xarray has read only %d arrays", byXarray)
 	}
@@ -243,7 +251,15 @@ func TestIcechunkVirtualBucket(t *testing.T) {
 	check(t, err)
 	var found map[string]elements
 	request := map[string]any{"op": "hashes", "group": "g", "bucket": bucket, "endpoint": service.URL, "user": s3test.User, "secret": s3test.Secret}
-	startReference(t, dir).ask(t, request, &found)
+	oracle := startReference(t, dir)
+	oracle.ask(t, request, &found)
+	check(t, r.AddContainer(t.Context(), "s3://"+bucket+"/100%25%20of%20a%20b+c.zarr?region=us-east-1&endpoint="+service.URL))
+	var stored map[string]elements
+	request["stored"], request["prefix"] = true, "s3://"+bucket+"/"+node+"/"
+	oracle.ask(t, request, &stored)
+	if len(stored) == 0 || !reflect.DeepEqual(stored, found) {
+		t.Errorf("by the container of the repository the reference reads %v, want %v", stored, found)
+	}
 	a, err = zarr.OpenArray(virtual.WithAllowed(t.Context(), service.Location(bucket, "")), "icechunk+file://"+filepath.ToSlash(dir)+"@main/g/x", nil)
 	check(t, err)
 	defer a.Close()

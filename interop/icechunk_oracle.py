@@ -92,8 +92,11 @@ def hashes(request):
     else:
         prefix, access = "file://" + request["folder"] + "/", icechunk.credentials.LocalFileSystemAccess
         place = icechunk.local_filesystem_store(request["folder"])
+    prefix = request.get("prefix", prefix)
     config = icechunk.RepositoryConfig.default()
     config.set_virtual_chunk_container(icechunk.VirtualChunkContainer(prefix, place))
+    if request.get("stored"):
+        config = None  # the repository has it
     here = icechunk.Repository.open(storage(sys.argv[1]), config=config, authorize_virtual_chunk_access={prefix: access})
     store = here.readonly_session("main").store
     arrays = dict(zarr.open_group(store, path=request["group"], mode="r").arrays())

@@ -204,6 +204,9 @@ func TestIcechunkUpkeep(t *testing.T) {
 				}
 				compare(step)
 			}
+			// What an interrupted collection of Varve has stored disturbs nobody.
+			marks := filepath.Join(theirDir, "overwritten", "gc.marks")
+			check(t, os.WriteFile(marks, []byte("varve gc marks 1, and no more"), 0o666))
 			collect("young and old", 24*time.Hour, time.Now().Add(-24*time.Hour))
 			// Commits before one of main expire.
 			var times []time.Time
@@ -231,6 +234,9 @@ func TestIcechunkUpkeep(t *testing.T) {
 			check(t, err)
 			if len(findings.Findings) > 0 || len(findings.Orphans) > 0 {
 				t.Errorf("%+v", *findings)
+			}
+			if text, err := os.ReadFile(marks); err != nil || string(text) != "varve gc marks 1, and no more" {
+				t.Errorf("the reference has made %q of the marks, %v", text, err)
 			}
 			second := startReference(t, ourDir) // of what Varve has left
 			var values, again map[string][]int32

@@ -63,6 +63,9 @@ func (s *session) begin(ctx context.Context, old *snapshot.Array) error {
 			return err
 		}
 		keys, err := s.freeKeys(ctx, old)
+		if s.needsVacuum(err) {
+			continue
+		}
 		if err != nil {
 			return err
 		}

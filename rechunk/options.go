@@ -42,6 +42,8 @@ type Options struct {
 	// no chunks of the grid that they know, and nothing can show that no such reader is
 	// left. If chunks need not be stored, nothing is vacuumed. [Follow] vacuums the array
 	// that follows. A new array has nothing to vacuum, so elsewhere Into excludes Grace.
+	// What only this process reads, such as a session of Icechunk, is vacuumed without
+	// grace if chunk keys are needed.
 	Grace time.Duration
 
 	// Into is the place of a new array that gets the result. The array itself stays, and

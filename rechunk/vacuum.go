@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/driver"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/publish"
@@ -153,9 +154,20 @@ func (s *session) vacuumFirst(ctx context.Context, old *snapshot.Array) error {
 	return err
 }
 
-// willFree reports whether the vacuum of [Options.Grace] would free keys that will do.
+// needsVacuum reports whether an error means that chunk keys are to be freed first though
+// the caller has asked for no vacuum. In a store that is private to this process, nobody
+// reads superseded grids.
+func (s *session) needsVacuum(err error) bool {
+	if !errors.Is(err, ErrNoKeys) || s.opt.Grace != 0 || !driver.IsPrivate(s.hold.at.Store) {
+		return false
+	}
+	s.opt.Grace = -1
+	return true
+}
+
+// willFree reports whether a vacuum would free keys that will do, because none are free.
 func (s *session) willFree(ctx context.Context, old *snapshot.Array) (bool, error) {
-	if s.opt.Grace == 0 {
+	if s.opt.Grace == 0 && !s.needsVacuum(ErrNoKeys) {
 		return false, nil
 	}
 	t, err := s.array.request.target(old)

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -43,10 +45,12 @@ func newIcechunkCommand() *cobra.Command {
 		Short: "Make, show, compare and look after repositories of Icechunk",
 		Long: `Make a repository of Icechunk, and show and change its history, branches and tags. REPOSITORY is a folder or a URL.
 
-  init    make an empty repository, with the branch main
-  log     list the commits that lead to REPOSITORY@REF, the last one first
-  branch  list the branches, or make, move or delete one
-  tag     list the tags, or make or delete one; a name is never used again
+  init       make an empty repository, with the branch main
+  log        list the commits that lead to REPOSITORY@REF, the last one first
+  branch     list the branches, or make, move or delete one
+  tag        list the tags, or make or delete one; a name is never used again
+  container  list the places of virtual chunks that other programs are told of, or add or delete one, such
+             as s3://bucket/raw?region=us-east-1: Varve needs none, and reads only what --allow permits
 
 Nodes are at icechunk+REPOSITORY@REF/PATH, where REF is a branch, tag:NAME, a snapshot or a time. Commands that
 change one make a commit, with -m as its message. The log shows who made it if --metadata says so.
@@ -57,7 +61,7 @@ that mean other elements now is refused.`,
   varve icechunk log icechunk+s3://bucket/era5@main
   varve icechunk tag s3://bucket/era5 v1 --at main`,
 		Args:      knownAction,
-		ValidArgs: []string{"init", "log", "branch", "tag"},
+		ValidArgs: []string{"init", "log", "branch", "tag", "container"},
 	}
 	var f icechunkFlags
 	c.Flags().StringVar(&f.at, "at", "", "make the branch or tag at `REF` (default: that of REPOSITORY@REF, or main)")
@@ -96,7 +100,7 @@ func knownAction(cmd *cobra.Command, args []string) error {
 
 // run does what the first argument says.
 func (f *icechunkFlags) run(cmd *cobra.Command, args []string) error {
-	actions := map[string]func(*cobra.Command, *icechunk.Repository, string, []string) error{"log": f.log, "branch": f.branch, "tag": f.tag}
+	actions := map[string]func(*cobra.Command, *icechunk.Repository, string, []string) error{"log": f.log, "branch": f.branch, "tag": f.tag, "container": f.container}
 	location, at, path, err := icechunk.ParseLocation(args[1])
 	switch {
 	case err != nil:
@@ -142,10 +146,12 @@ func (f *icechunkFlags) check(action, at string, names []string) error {
 			return failure.BadArgument("%s lists those of the whole repository: leave out @%s", action, at)
 		}
 		return nil
-	case action == "init" || action == "log":
+	case action == "init" || action == "log" || action == "container" && !f.remove:
 		return failure.BadUsage("--at, --reset and --delete are for branch and tag")
 	case !named:
 		return failure.BadArgument("--at, --reset and --delete need the NAME of a branch or tag")
+	case action == "container" && f.at+f.reset != "":
+		return failure.BadUsage("--at and --reset are for branch and tag")
 	case action == "tag" && f.reset != "":
 		return failure.BadArgument("a tag never changes: make another one")
 	case f.at != "" && at != "":
@@ -243,6 +249,34 @@ func (f *icechunkFlags) tag(cmd *cobra.Command, r *icechunk.Repository, at strin
 		return f.moved(cmd, r, "tag", names[0], "deleted", "--at", func() error { return r.DeleteTag(cmd.Context(), names[0]) })
 	}
 	return f.created(cmd, "tag", names[0], r.CreateTag(cmd.Context(), names[0], cmp.Or(f.at, at)), r.Tags)
+}
+
+func (f *icechunkFlags) container(cmd *cobra.Command, r *icechunk.Repository, _ string, names []string) error {
+	ctx := cmd.Context()
+	if len(names) == 0 {
+		list, err := r.Containers(ctx)
+		if err != nil {
+			return err
+		}
+		lines := []string(nil)
+		for _, prefix := range list {
+			lines = append(lines, phrase.Printable(session.WithoutSecrets(prefix)))
+		}
+		return session.PrintLines(cmd, map[string]any{"containers": append([]string{}, list...)}, lines...)
+	}
+	location := names[0]
+	if !strings.Contains(location, "://") {
+		folder, err := filepath.Abs(location)
+		if err != nil {
+			return err
+		}
+		location = (&url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(folder), "/")}).String()
+	}
+	shown := session.WithoutSecrets(location)
+	if f.remove {
+		return f.done(cmd, "container", shown, "deleted", r.RemoveContainer(ctx, location))
+	}
+	return f.done(cmd, "container", shown, "added", r.AddContainer(ctx, location))
 }
 
 // created prints where a new reference leads.

@@ -257,3 +257,56 @@ func TestIcechunkBy(t *testing.T) {
 		}
 	}
 }
+
+// TestIcechunkAmend replaces the last commit by several commands. It never replaces the
+// commit of somebody else that it has not seen.
+func TestIcechunkAmend(t *testing.T) {
+	dir, main := repositoryWithArray(t)
+	log := func() (lines []string) {
+		t.Helper()
+		for line := range strings.Lines(must(t, "", "icechunk", "log", main)) {
+			lines = append(lines, strings.TrimSpace(strings.SplitN(line, "Z  ", 2)[1]))
+		}
+		return lines[:len(lines)-1] // without the first one of all
+	}
+	wants := func(values string, messages ...string) {
+		t.Helper()
+		if got := log(); !slices.Equal(got, messages) {
+			t.Errorf("the log is %q, want %q", got, messages)
+		}
+		if got := strings.TrimSpace(must(t, "", "export", main+"/a", "--format", "json")); got != values {
+			t.Errorf("%s, want %s", got, values)
+		}
+		must(t, "", "icechunk", "check", dir)
+	}
+	do(t, "[4]", "append", main+"/a", "--format", "json", "-m", "days", "--metadata", "author=ada")
+	do(t, "[5]", "append", main+"/a", "--format", "json", "--amend")
+	wants("[1,2,3,4,5]", "days  author=ada", "varve write", "varve create")
+	do(t, "", "attrs", main+"/a", "set", "n", "1", "--amend", "--metadata", "author=bob")
+	wants("[1,2,3,4,5]", "days  author=bob", "varve write", "varve create")
+	do(t, "", "attrs", main+"/a", "set", "n", "1", "--amend", "-m", "all days")
+	wants("[1,2,3,4,5]", "all days  author=bob", "varve write", "varve create")
+	head := headOf(t, strings.TrimSuffix(dir, "/repo"))
+	_, errs, status := execute(t, "", "attrs", main+"/a", "set", "n", "1", "--amend")
+	if status != 0 || headOf(t, strings.TrimSuffix(dir, "/repo")) != head || !strings.Contains(errs, "nothing has changed") {
+		t.Error(status, errs)
+	}
+	_, errs, status = rivalled(t, "[7]", []string{"[6] < append " + main + "/a --format json -m rival"}, "append", main+"/a", "--format", "json", "--amend")
+	if status == 0 || !strings.Contains(errs, "--amend would replace that commit") || !strings.Contains(errs, "rival") {
+		t.Error(status, errs)
+	}
+	wants("[1,2,3,4,5,6]", "rival", "all days  author=bob", "varve write", "varve create")
+	// A rebase would find no conflict with this one.
+	_, errs, status = rivalled(t, "[7]", []string{" < create " + main + "/g --group -m group"}, "append", main+"/a", "--format", "json", "--amend")
+	if status == 0 || !strings.Contains(errs, "--amend would replace that commit") {
+		t.Error(status, errs)
+	}
+	wants("[1,2,3,4,5,6]", "group", "rival", "all days  author=bob", "varve write", "varve create")
+	must(t, "", "icechunk", "branch", dir, "new", "--at", icechunkFirst)
+	if _, errs, status := execute(t, "", "create", strings.Replace(main, "@main", "@new", 1)+"/b", "--group", "--amend"); status == 0 || !strings.Contains(errs, "never amended: commit") {
+		t.Error(status, errs)
+	}
+}
+
+// icechunkFirst is the first snapshot of every repository.
+const icechunkFirst = "1CECHNKREP0F1RSTCMT0"

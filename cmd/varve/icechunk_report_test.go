@@ -37,7 +37,7 @@ func TestIcechunkReportsCommit(t *testing.T) {
 		{"attrs REPO@main/a set n 1", true},
 		{"attrs REPO@main/a set n 1", false},
 		{"attrs REPO@main/a unset n", true},
-		{"attrs REPO@main/a set commit 1", true}, // the attribute stays in its place
+		{"attrs REPO@main/a set commit 1", true}, // the attribute is another member
 		{"rm REPO@main/g --yes", true},
 		{"icechunk import DIR/x.zarr REPO@main/x", true},
 		{"copy REPO@main/x REPO@main/y", true},
@@ -49,11 +49,8 @@ func TestIcechunkReportsCommit(t *testing.T) {
 		if (head != before) != c.commits {
 			t.Errorf("%s: %s after %s", c.line, head, before)
 		}
-		if strings.Contains(c.line, "set commit") {
-			if document["commit"] != 1.0 {
-				t.Errorf("%s: %v", c.line, document)
-			}
-			continue
+		if strings.Contains(c.line, "set commit") && document["attributes"].(map[string]any)["commit"] != 1.0 {
+			t.Errorf("%s: %v", c.line, document)
 		}
 		commit, isObject := document["commit"].(map[string]any)
 		null, named := document["commit"]
@@ -67,6 +64,9 @@ func TestIcechunkReportsCommit(t *testing.T) {
 	_, errs, status := execute(t, "", fieldsIn(dir, "attrs REPO@main/a set commit 1")...)
 	if status != 0 || errs != "note: nothing has changed in the repository, so no commit was made\n" {
 		t.Error(status, errs)
+	}
+	if document := decode(t, must(t, "", fieldsIn(dir, "attrs REPO@main/a --json")...)); len(document) != 1 || document["commit"] != 1.0 {
+		t.Error(document)
 	}
 	if document := decode(t, must(t, "", fieldsIn(dir, "cat REPO@main/a --json")...)); document["commit"] != nil {
 		t.Error(document)
@@ -109,7 +109,7 @@ func TestIcechunkMessages(t *testing.T) {
 		status int
 		text   string
 	}{
-		{"icechunk", 2, "ACTION is missing: the actions are init, log, branch, tag, check, "},
+		{"icechunk", 2, "ACTION is missing: the actions are init, log, branch, tag, container, check, "},
 		{"icechunk " + dir, 2, "ACTION is missing before " + dir},
 		{"icechunk lgo " + dir, 2, `there is no action "lgo" (did you mean log?)`},
 		{"icechunk log", 2, "REPOSITORY is missing"},
@@ -125,6 +125,7 @@ func TestIcechunkMessages(t *testing.T) {
 		{"copy M/a " + local + "2 -m x", 0, "note: no branch was changed, so no commit has the message of -m\n"},
 		{"icechunk diff " + dir + " tag:v1 main", 1, "tag:v1 and main of " + dir + " differ"},
 		{"rechunk M/a M/f --chunks 2 --follow", 1, "has no place for what a follower has read"},
+		{"cat M/a --amend", 2, "this command makes none"},
 		{"help icechunk none", 2, "there is no command or topic"},
 	} {
 		_, errs, status := execute(t, "", strings.Fields(strings.ReplaceAll(c.line, "M/", main+"/"))...)

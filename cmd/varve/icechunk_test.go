@@ -374,3 +374,34 @@ func TestIcechunkCopies(t *testing.T) {
 	}
 	must(t, "", "check", at)
 }
+
+// TestIcechunkContainers adds and deletes containers of virtual chunks.
+func TestIcechunkContainers(t *testing.T) {
+	dir := filepath.ToSlash(filepath.Join(t.TempDir(), "repo"))
+	must(t, "", "icechunk", "init", dir)
+	raw := filepath.ToSlash(t.TempDir())
+	for _, line := range []string{raw, "s3://bucket/raw?region=us-east-1", "gs://bucket/x/"} {
+		if out := must(t, "", "icechunk", "container", dir, line); !strings.Contains(out, "added") {
+			t.Error(out)
+		}
+	}
+	must(t, "", "icechunk", "container", dir, "gs://bucket/x", "--delete")
+	if got := must(t, "", "icechunk", "container", dir); got != "file://"+raw+"/\ns3://bucket/raw/\n" {
+		t.Errorf("%q", got)
+	}
+	if got := decode(t, must(t, "", "icechunk", "container", dir, "--json"))["containers"]; len(got.([]any)) != 2 {
+		t.Error(got)
+	}
+	if got := must(t, "", "icechunk", "container", dir, "s3://bucket/raw?region=us-east-1"); !strings.Contains(got, "added") {
+		t.Error(got)
+	}
+	if repo, err := os.ReadDir(dir + "/overwritten"); err != nil || len(repo) != 4 {
+		t.Errorf("%v, %v: what is there is added again, or its options are lost", repo, err)
+	}
+	refusesAll(t, dir, map[string]string{
+		"icechunk container " + dir + " gs://bucket/x --delete": "no such reference",
+		"icechunk container " + dir + " s3://b?colour=red":      "is none of a container",
+		"icechunk container " + dir + " s3://b --at main":       "are for branch and tag",
+		"icechunk container " + dir + " --delete":               "need the NAME",
+	})
+}

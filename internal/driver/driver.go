@@ -98,6 +98,16 @@ func (s *Shared[T]) ask(q *question[T], ask func() (T, error)) {
 	close(q.done)
 }
 
+// Private is a store whose values only its own process reads, such as a transaction. What
+// was superseded there needs no grace.
+type Private interface{ IsPrivate() bool }
+
+// IsPrivate reports whether only this process reads the values of a store.
+func IsPrivate(s store.Store) bool {
+	p, ok := store.Driver(s).(Private)
+	return ok && p.IsPrivate()
+}
+
 // Client is what the store of package httpstore is for a driver of an object store. Its
 // requests share the policy, the limiter and the connections with its reads.
 type Client interface {

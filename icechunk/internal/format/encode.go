@@ -5,7 +5,9 @@ package format
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +15,7 @@ import (
 
 	flatbuffers "github.com/google/flatbuffers/go"
 	"github.com/klauspost/compress/zstd"
+	"varve.dev/zarr"
 )
 
 // version is that of the objects that are written.
@@ -23,19 +26,44 @@ var encoder = sync.OnceValues(func() (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
 })
 
-// Seal returns an object with an envelope around a body. program names the writer, in at
-// most 24 bytes.
+// Seal returns an object with an envelope around a body, which it has decoded again.
+// program names the writer, in at most 24 bytes.
 func Seal(program string, kind Kind, body []byte) ([]byte, error) {
 	e, err := encoder()
 	if err != nil {
 		return nil, err
 	}
-	out := append(make([]byte, 0, envelopeLength+len(body)/2), magic...)
+	out := append(make([]byte, 0, envelopeLength+len(body)/8), magic...)
 	out = append(out, program[:min(len(program), programLength)]...)
 	out = append(out, strings.Repeat(" ", max(0, programLength-len(program)))...)
-	out = append(out, version, byte(kind), 1)
-	return e.EncodeAll(body, out), nil
+	out = e.EncodeAll(body, append(out, version, byte(kind), 1))
+	return out, compare(out[envelopeLength:], body)
 }
+
+// compare returns an error unless a frame of Zstandard decodes to a body. It keeps
+// nothing of it.
+func compare(frame, body []byte) error {
+	d, err := zstd.NewReader(bytes.NewReader(frame), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	part := make([]byte, 1<<15)
+	for err == nil {
+		n := 0
+		if n, err = d.Read(part); !bytes.HasPrefix(body, part[:n]) {
+			return errEncoding
+		}
+		body = body[n:]
+	}
+	if err != io.EOF || len(body) > 0 {
+		return fmt.Errorf("%w: %w", errEncoding, err)
+	}
+	return nil
+}
+
+// errEncoding means that an object was not encoded as it should be.
+var errEncoding = errors.New("an object does not decode to what was encoded; report this")
 
 // builder builds a FlatBuffer.
 type builder struct{ *flatbuffers.Builder }
@@ -323,16 +351,32 @@ func (b builder) array(n Node) flatbuffers.UOffsetT {
 type ManifestWriter struct {
 	b            builder
 	refs, arrays []flatbuffers.UOffsetT
+	isFull       bool
 }
 
-// NewManifestWriter returns a writer for about so many references.
-func NewManifestWriter(refs int) *ManifestWriter {
-	return &ManifestWriter{b: newBuilder(64 * refs), refs: make([]flatbuffers.UOffsetT, 0, refs)}
+// mostManifest bounds a manifest, in bytes: a builder panics beyond 1 GiB. Tests change
+// it.
+var mostManifest = 1 << 30
+
+// TypicalReference is about how many bytes a reference takes in a manifest.
+const TypicalReference = 96
+
+// NewManifestWriter returns a writer for a manifest of about so many bytes. One that is
+// longer is moved in memory again and again.
+func NewManifestWriter(size int64) *ManifestWriter {
+	n := int(min(size, int64(mostManifest)))
+	return &ManifestWriter{b: newBuilder(n), refs: make([]flatbuffers.UOffsetT, 0, n/TypicalReference)}
 }
 
 // Add adds a reference to those of an array, which are ordered by their indices. It does
 // not keep the index.
-func (w *ManifestWriter) Add(ref ChunkRef) { w.refs = append(w.refs, w.b.reference(ref)) }
+func (w *ManifestWriter) Add(ref ChunkRef) {
+	// Tables, padding and the end of the manifest have less than 1 KiB.
+	need := 1<<10 + 4*(len(ref.Index)+len(w.refs)) + len(ref.Data) + len(ref.Location) + len(ref.ETag) + len(ref.Extra)
+	if w.isFull = w.isFull || int(w.b.Offset())+need > mostManifest; !w.isFull {
+		w.refs = append(w.refs, w.b.reference(ref))
+	}
+}
 
 // Len returns the number of references that were added since the last array.
 func (w *ManifestWriter) Len() int { return len(w.refs) }
@@ -347,8 +391,11 @@ func (w *ManifestWriter) EndArray(node NodeID) {
 	w.arrays = append(w.arrays, w.b.EndObject())
 }
 
-// Finish returns the body of the manifest.
-func (w *ManifestWriter) Finish(id ObjectID) []byte {
+// Finish returns the body of the manifest, or an error if it would be too long.
+func (w *ManifestWriter) Finish(id ObjectID) ([]byte, error) {
+	if w.isFull {
+		return nil, fmt.Errorf("%w: a manifest of more than 1 GiB; let the repository split manifests (manifest.splitting in its configuration)", zarr.ErrUnsupported)
+	}
 	list := w.b.tables(w.arrays)
 	w.b.StartObject(5)
 	w.b.structure(0, id[:])
@@ -357,17 +404,20 @@ func (w *ManifestWriter) Finish(id ObjectID) []byte {
 	// although it is 0.
 	w.b.PrependByte(0)
 	w.b.Slot(3)
-	return w.b.finish(w.b.EndObject())
+	return w.b.finish(w.b.EndObject()), nil
 }
 
 func (b builder) reference(ref ChunkRef) flatbuffers.UOffsetT {
 	index := b.list(4, len(ref.Index), 4, func(i int) { b.PrependUint32(ref.Index[i]) })
-	data, location, etag, extra := flatbuffers.UOffsetT(0), flatbuffers.UOffsetT(0), b.text(ref.ETag), b.bytes(ref.Extra)
+	data, location, etag, extra := flatbuffers.UOffsetT(0), flatbuffers.UOffsetT(0), flatbuffers.UOffsetT(0), b.bytes(ref.Extra)
+	if len(ref.ETag) > 0 {
+		etag = b.CreateByteString(ref.ETag)
+	}
 	switch ref.Payload {
 	case Inline:
 		data = b.CreateByteVector(ref.Data)
 	case Virtual:
-		location = b.CreateString(ref.Location)
+		location = b.CreateByteString(ref.Location)
 	}
 	b.StartObject(10)
 	b.offset(refIndex, index)
@@ -392,6 +442,10 @@ type TransactionLog struct {
 	UpdatedArrays, UpdatedGroups []NodeID // that have another document
 	Chunks                       []ChunkChanges
 	Moves                        []Move
+	Extra                        []byte // of later versions of the specification
+	// Later means that the log has fields that this package does not know, which may tell
+	// of changes that nothing else does.
+	Later bool
 }
 
 // ChunkChanges are the chunks of an array that were added, replaced or deleted, in order.
@@ -426,7 +480,7 @@ func (l *TransactionLog) Sort() {
 	})
 }
 
-// Merge adds the changes of another log.
+// Merge adds the changes of another log, and keeps what that has besides.
 func (l *TransactionLog) Merge(o *TransactionLog) {
 	other := o.nodes()
 	for i, list := range l.nodes() {
@@ -441,6 +495,7 @@ func (l *TransactionLog) Merge(o *TransactionLog) {
 		l.Chunks[i].Indices = append(l.Chunks[i].Indices, c.Indices...)
 	}
 	l.Moves = append(l.Moves, o.Moves...)
+	l.Extra, l.Later = o.Extra, o.Later
 	l.Sort()
 	for _, list := range l.nodes() {
 		*list = slices.Compact(*list)
@@ -452,7 +507,14 @@ func (l *TransactionLog) Merge(o *TransactionLog) {
 
 // Encode returns the body of the object. Its lists are sorted.
 func (l *TransactionLog) Encode() []byte {
-	b := newBuilder(1 << 12)
+	size := 1 << 12
+	for _, c := range l.Chunks {
+		if len(c.Indices) > 0 {
+			// A table, where it is, and the list to which it leads.
+			size += len(c.Indices) * (16 + 4*len(c.Indices[0]))
+		}
+	}
+	b := newBuilder(size)
 	var lists []flatbuffers.UOffsetT
 	for _, list := range l.nodes() {
 		lists = append(lists, b.raw(len(NodeID{}), len(*list), func(i int) []byte { return (*list)[i][:] }))
@@ -480,11 +542,13 @@ func (l *TransactionLog) Encode() []byte {
 			return b.EndObject()
 		}))
 	}
+	extra := b.bytes(l.Extra)
 	b.StartObject(10)
 	b.structure(0, l.ID[:])
 	for i, to := range lists {
 		b.offset(i+1, to)
 	}
+	b.offset(9, extra)
 	return b.finish(b.EndObject())
 }
 
@@ -494,7 +558,8 @@ func ParseTransactionLog(body []byte) (*TransactionLog, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &TransactionLog{ID: t.objectID(0, "ID")}
+	t.known(10)
+	l := &TransactionLog{ID: t.objectID(0, "ID"), Extra: t.bytes(9)}
 	for i, list := range l.nodes() {
 		for v, k := t.vector(i+1, len(NodeID{})), 0; k < v.len; k++ {
 			*list = append(*list, NodeID(v.element(k)))
@@ -502,22 +567,31 @@ func ParseTransactionLog(body []byte) (*TransactionLog, error) {
 	}
 	for _, is := range t.vector(7, 4).tables() {
 		c := ChunkChanges{}
+		is.known(2)
 		copy(c.Node[:], is.structure(0, len(c.Node)))
+		var numbers []uint32 // of many indices, which are not allocated one by one
 		for _, chunk := range is.vector(1, 4).tables() {
-			coordinates := chunk.vector(0, 4)
-			index := make([]uint32, 0, coordinates.len)
-			for n := range coordinates.len {
-				index = append(index, uint32(number(coordinates.element(n))))
+			coordinates := chunk.known(1).vector(0, 4)
+			if cap(numbers)-len(numbers) < coordinates.len {
+				numbers = make([]uint32, 0, max(coordinates.len, 16, min(2*cap(numbers), 1<<14)))
 			}
-			c.Indices = append(c.Indices, index)
+			first := len(numbers)
+			for n := range coordinates.len {
+				numbers = append(numbers, b.uint32(coordinates.at+4*n))
+			}
+			if len(c.Indices) == cap(c.Indices) {
+				c.Indices = slices.Grow(c.Indices, len(c.Indices)+16)
+			}
+			c.Indices = append(c.Indices, slices.Clip(numbers[first:]))
 		}
 		l.Chunks = append(l.Chunks, c)
 	}
 	for _, is := range t.vector(8, 4).tables() {
 		m := Move{From: is.text(0), To: is.text(1), IsArray: is.number(3, 1, 0) != 0}
-		copy(m.Node[:], is.structure(2, len(m.Node)))
+		copy(m.Node[:], is.known(4).structure(2, len(m.Node)))
 		l.Moves = append(l.Moves, m)
 	}
+	l.Later = b.later
 	if b.err != nil {
 		return nil, fmt.Errorf("transaction log: %w", b.err)
 	}

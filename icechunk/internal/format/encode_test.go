@@ -42,7 +42,7 @@ func TestEncode(t *testing.T) {
 			t.Fatal(err)
 		}
 		list := listed(t, m)
-		again, err := ParseManifest(encoded(m.ID, list))
+		again, err := ParseManifest(encoded(t, m.ID, list))
 		if err != nil || again.ID != m.ID || !reflect.DeepEqual(listed(t, again), list) {
 			t.Errorf("manifest %d: %v", i, err)
 		}
@@ -56,7 +56,8 @@ type arrayRefs struct {
 }
 
 // encoded returns a manifest of the references of arrays.
-func encoded(id ObjectID, arrays []arrayRefs) []byte {
+func encoded(t testing.TB, id ObjectID, arrays []arrayRefs) []byte {
+	t.Helper()
 	w := NewManifestWriter(1)
 	for _, a := range arrays {
 		for _, ref := range a.Refs {
@@ -64,7 +65,11 @@ func encoded(id ObjectID, arrays []arrayRefs) []byte {
 		}
 		w.EndArray(a.Node)
 	}
-	return w.Finish(id)
+	body, err := w.Finish(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
 }
 
 // listed returns the references of a manifest.
@@ -104,9 +109,78 @@ func TestTransactionLogs(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		l.Sort()
-		again, err := ParseTransactionLog(l.Encode())
+		body = l.Encode()
+		for _, c := range l.Chunks {
+			for _, index := range c.Indices {
+				_ = append(index, math.MaxUint32)
+			}
+		}
+		if !bytes.Equal(l.Encode(), body) {
+			t.Errorf("%s: an index that grows changes another one", name)
+		}
+		again, err := ParseTransactionLog(body)
 		if err != nil || !reflect.DeepEqual(l, again) {
 			t.Errorf("%s: %v, %+v, want %+v", name, err, again, l)
+		}
+	}
+}
+
+// TestLongManifest adds references until a manifest is full. One that is not is as long
+// as it may be at most.
+func TestLongManifest(t *testing.T) {
+	was := mostManifest
+	defer func() { mostManifest = was }()
+	mostManifest = 1 << 15
+	for _, ref := range []ChunkRef{{Payload: Native}, {Payload: Inline, Data: make([]byte, 5000)}, {Payload: Virtual, Location: make([]byte, 1), ETag: make([]byte, 700), Extra: make([]byte, 9)}} {
+		ref.Index = []uint32{0, 1, 2, 3, 4, 5, 6, 7}
+		for n := 1; ; n++ {
+			w := NewManifestWriter(1 << 20)
+			for i := range n {
+				ref.Index[0] = uint32(i)
+				w.Add(ref)
+			}
+			is := w.Len()
+			w.EndArray(NodeID{1})
+			body, err := w.Finish(ObjectID{})
+			if err != nil {
+				if is == n || n < 5 || len(w.b.Bytes) > mostManifest {
+					t.Errorf("%d references: %v", n, err)
+				}
+				break
+			}
+			if is != n || len(body) > mostManifest {
+				t.Fatalf("%d references of %d take %d bytes", is, n, len(body))
+			}
+		}
+	}
+}
+
+// TestSeal compares bodies of many lengths with what objects decode to.
+func TestSeal(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{2})
+	for _, n := range []int{0, 1, 1 << 15, 1<<15 + 1, 300_000, 12 << 20} {
+		body := make([]byte, n)
+		_, _ = random.Read(body[n/2:])
+		data, err := Seal("test", KindManifest, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, got, err := Open(data, KindManifest, 1<<30); err != nil || !bytes.Equal(got, body) {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+		frame, other := data[envelopeLength:], append(bytes.Clone(body), 1)
+		for what, err := range map[string]error{
+			"a longer body": compare(frame, other), "an empty frame": compare(nil, other), "a part": compare(frame[:len(frame)-1], body),
+		} {
+			if err == nil {
+				t.Errorf("%d bytes: %s is what was encoded", n, what)
+			}
+		}
+		if other = other[:n]; n > 0 {
+			other[n-1]++
+			if compare(frame, other) == nil || compare(frame, body[:n-1]) == nil {
+				t.Errorf("%d bytes: another body is what was encoded", n)
+			}
 		}
 	}
 }

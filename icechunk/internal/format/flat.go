@@ -226,15 +226,18 @@ func (v vector) all() []byte {
 // bytes returns a list of bytes, nil without one.
 func (t table) bytes(slot int) []byte { return t.vector(slot, 1).all() }
 
-// text returns a string, which is UTF-8.
-func (t table) text(slot int) string {
+// utf8 returns the bytes of a string, which is UTF-8.
+func (t table) utf8(slot int) []byte {
 	raw := t.bytes(slot)
 	if !utf8.Valid(raw) {
 		t.b.fail("a text is not UTF-8")
-		return ""
+		return nil
 	}
-	return string(raw)
+	return raw
 }
+
+// text returns a string.
+func (t table) text(slot int) string { return string(t.utf8(slot)) }
 
 // text returns the string to which an element leads.
 func (v vector) text(i int) string {

@@ -3,6 +3,7 @@
 package format
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"os"
@@ -13,7 +14,7 @@ import (
 )
 
 // kinds are the folders of objects, with what is in them.
-var kinds = map[string]Kind{"snapshots": KindSnapshot, "manifests": KindManifest, "repo": KindRepository, "overwritten": KindRepository}
+var kinds = map[string]Kind{"snapshots": KindSnapshot, "manifests": KindManifest, "repo": KindRepository, "overwritten": KindRepository, "transactions": KindTransactionLog}
 
 // bodies returns the decoded objects of one kind of all repositories of the reference.
 func bodies(t testing.TB, kind Kind) (found [][]byte) {
@@ -73,7 +74,7 @@ func parse(kind Kind, body []byte) error {
 			if err != nil {
 				return err
 			}
-			if !ok || same.Payload != ref.Payload || same.ID != ref.ID || same.Location != ref.Location || same.Offset != ref.Offset {
+			if !ok || same.Payload != ref.Payload || same.ID != ref.ID || !bytes.Equal(same.Location, ref.Location) || same.Offset != ref.Offset {
 				return errors.New("a reference is not found by its index")
 			}
 			n++
@@ -314,6 +315,19 @@ func TestLater(t *testing.T) {
 		}
 		if n := count(body, func(b []byte) (bool, error) { m, err := ParseManifest(b); return err == nil && m.Later, err }); n < want {
 			t.Errorf("manifest %d: fields of %d tables are noticed, there are %d", i, n, want)
+		}
+	}
+	for i, body := range bodies(t, KindTransactionLog) {
+		l, err := ParseTransactionLog(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := 1 + len(l.Chunks) + len(l.Moves)
+		for _, c := range l.Chunks {
+			want += len(c.Indices)
+		}
+		if n := count(body, func(b []byte) (bool, error) { l, err := ParseTransactionLog(b); return err == nil && l.Later, err }); n < want {
+			t.Errorf("transaction log %d: fields of %d tables are noticed, there are %d", i, n, want)
 		}
 	}
 }

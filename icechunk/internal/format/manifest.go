@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"slices"
 	"sort"
 	"sync"
 
@@ -17,7 +18,7 @@ import (
 // in it. It is safe for concurrent use.
 type Manifest struct {
 	ID ObjectID
-	// Later means that the manifest has fields that this package does not know.
+	// Later means that the manifest has fields that this package does not know or keep.
 	// References are encoded without them.
 	Later  bool
 	body   []byte
@@ -44,21 +45,31 @@ const (
 	Virtual                    // in an object beside the repository
 )
 
-// ChunkRef is where a chunk is.
+// ChunkRef is where a chunk is. Its bytes may be those of a manifest, and must not be
+// changed.
 type ChunkRef struct {
 	Index   []uint32
 	Payload Payload
-	Data    []byte // of an inline chunk; it must not be changed
+	Data    []byte // of an inline chunk
 	ID      ObjectID
 	// Location is that of a virtual chunk: a URL.
-	Location       string
+	Location       []byte
 	Offset, Length uint64
 	// The virtual chunk is that of an object with this ETag, or of one that was last
-	// modified at this time, in seconds since 1970, or before. They are "" and 0 if that
-	// is not known.
-	ETag     string
+	// modified at this time, in seconds since 1970, or before. They are empty and 0 if
+	// that is not known.
+	ETag     []byte
 	Modified uint32
 	Extra    []byte
+}
+
+// Clone returns a reference that shares nothing with the manifest.
+func (r ChunkRef) Clone() ChunkRef {
+	r.Index = slices.Clone(r.Index)
+	for _, b := range []*[]byte{&r.Data, &r.Location, &r.ETag, &r.Extra} {
+		*b = bytes.Clone(*b)
+	}
+	return r
 }
 
 // The slots of a reference.
@@ -81,7 +92,9 @@ func ParseManifest(body []byte) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.known(5)
+	// Nobody knows what the extra bytes of a manifest, or of an array in it, say of its
+	// references. So another manifest cannot have them.
+	t.known(4)
 	m := &Manifest{ID: t.objectID(0, "ID"), body: body}
 	t.need(t.contains(1), "arrays")
 	arrays := t.vector(1, 4)
@@ -89,7 +102,7 @@ func ParseManifest(body []byte) (*Manifest, error) {
 		m.locations = &locations{dictionary: dictionary}
 	}
 	for i := range arrays.len {
-		a := arrays.table(i).known(3)
+		a := arrays.table(i).known(2)
 		id := a.structure(0, len(NodeID{}))
 		a.need(id != nil, "ID of a node")
 		a.need(a.contains(1), "references")
@@ -234,8 +247,8 @@ func (m *Manifest) reference(t table, index []uint32) (ref ChunkRef, err error) 
 	case t.contains(refChunk):
 		ref.Payload, ref.ID = Native, t.objectID(refChunk, "ID of a chunk")
 	default:
-		ref.Payload, ref.Location = Virtual, t.text(refLocation)
-		ref.ETag, ref.Modified = t.text(refETag), uint32(t.number(refModified, 4, 0))
+		ref.Payload, ref.Location = Virtual, t.utf8(refLocation)
+		ref.ETag, ref.Modified = t.utf8(refETag), uint32(t.number(refModified, 4, 0))
 		if t.contains(refCompressed) {
 			if ref.Location, err = m.locations.decode(t.bytes(refCompressed)); err != nil {
 				return ref, err
@@ -256,19 +269,19 @@ type locations struct {
 // mostLocation bounds a location, in bytes.
 const mostLocation = 1 << 16
 
-func (l *locations) decode(frame []byte) (string, error) {
+func (l *locations) decode(frame []byte) ([]byte, error) {
 	l.making.Do(func() {
 		l.decoder, l.err = zstd.NewReader(nil, zstd.WithDecoderDicts(l.dictionary), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(window))
 	})
 	if l.err != nil {
-		return "", fmt.Errorf("%w: the dictionary of locations: %w", ErrDamaged, l.err)
+		return nil, fmt.Errorf("%w: the dictionary of locations: %w", ErrDamaged, l.err)
 	}
 	text, err := l.decoder.DecodeAll(frame, nil)
 	if err == nil && len(text) > mostLocation {
 		err = fmt.Errorf("its length is %d", len(text))
 	}
 	if err != nil {
-		return "", fmt.Errorf("%w: a location: %w", ErrDamaged, err)
+		return nil, fmt.Errorf("%w: a location: %w", ErrDamaged, err)
 	}
-	return string(text), nil
+	return text, nil
 }

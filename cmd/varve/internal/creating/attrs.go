@@ -192,6 +192,10 @@ func showAttributes(cmd *cobra.Command, location string, keys []string) error {
 			return noAttribute(n.Attributes(), keys[0], err)
 		}
 	}
+	if session.Commits(cmd) && session.WantsJSON(cmd) {
+		// The document gets the commit, which must not look like an attribute.
+		value = fmt.Appendf(nil, `{"attributes": %s}`, value)
+	}
 	// An attribute may have characters that could take over a terminal.
 	text := strictjson.AppendIndent(nil, output.Safe(value))
 	if session.WantsJSON(cmd) {

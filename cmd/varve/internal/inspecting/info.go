@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/consolidated"
 	"varve.dev/zarr/cmd/varve/internal/facts"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
@@ -37,12 +38,26 @@ func NewInfo() *cobra.Command {
 Of an array that cannot be decoded, what is known of its document is described; then the status is 1, and the message
 names the unknown part. Notes at the end report problems, such as stale consolidated metadata.`,
 		Example: `  varve info era5.zarr/t2m
-  varve info --stats --json era5.zarr/t2m`,
+  varve info --stats --json era5.zarr/t2m
+  varve info --stac era5.zarr`,
 		Args:              usage.Arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
 	stats := c.Flags().Bool("stats", false, "also count the stored chunks and their bytes, and what varve vacuum would free, and show the statistics that varve stats keeps")
-	c.RunE = func(cmd *cobra.Command, args []string) error { return info(cmd, args[0], *stats) }
+	item := c.Flags().Bool("stac", false, "print an item of STAC that describes a group and its arrays, as JSON")
+	at := c.Flags().String("datetime", "", "with --stac, the `TIME` of a group that does not say it, such as 2024-05-31T12:00:00Z")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case *item:
+			if err := flagtext.Exclusive(cmd, "stac", "stats"); err != nil {
+				return err
+			}
+			return printItem(cmd, args[0], *at)
+		case *at != "":
+			return failure.BadUsage("--datetime is the time of an item of STAC: it needs --stac")
+		}
+		return info(cmd, args[0], *stats)
+	}
 	return c
 }
 

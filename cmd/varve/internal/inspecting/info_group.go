@@ -7,9 +7,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -19,9 +22,11 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
+	"varve.dev/zarr/cmd/varve/internal/place"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/internal/consolidation"
 	"varve.dev/zarr/internal/nonfinite"
+	"varve.dev/zarr/internal/stac"
 	"varve.dev/zarr/store"
 )
 
@@ -160,3 +165,32 @@ func (f *groupFacts) print(w *bufio.Writer, members iter.Seq[zarr.Member]) error
 
 // membersAtATime is the number of members that are printed at once.
 const membersAtATime = 1 << 10
+
+// printItem prints the item of STAC of a group. Its identifier is the name of the group,
+// and its asset the location as it is given.
+func printItem(cmd *cobra.Command, location, at string) error {
+	opt := stac.Options{ID: strings.TrimSuffix(path.Base(place.WithoutOptions(node.Clean(location))), ".zarr"), Href: place.WithoutOptions(location)}
+	if at != "" {
+		var err error
+		if opt.Time, err = stac.ParseTime(at); err != nil {
+			return failure.BadUsage("--datetime: %w, such as 2024-05-31 or 2024-05-31T12:00:00Z", err)
+		}
+	}
+	n, err := node.Open(cmd, location)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	g, isGroup := n.(*zarr.Group)
+	if !isGroup {
+		return failure.On(cmd.Name(), location, failure.BadArgument("an item of STAC describes a group, and this is an array; name its group"))
+	}
+	item, err := stac.Of(cmd.Context(), g, opt)
+	if errors.Is(err, stac.ErrNoTime) {
+		err = fmt.Errorf("%w (give its time with --datetime)", err)
+	}
+	if err != nil {
+		return failure.On(cmd.Name(), location, err)
+	}
+	return session.PrintJSON(cmd, item)
+}

@@ -61,23 +61,23 @@ func (m Member) appendTo(object []byte) ([]byte, error) {
 	return append(append(object, text...), '}'), err
 }
 
-// Extend adds a member to the text of an object in canonical layout. It returns any other
-// text, and an object that has a member of that name, as they are.
+// Extend adds a member to the text of an object in canonical layout, which has none of
+// that name. It returns any other text as it is.
 func Extend(document []byte, m Member) ([]byte, error) {
 	head, isObject := bytes.CutSuffix(document, []byte("\n}\n"))
 	separator := ",\n  "
 	if bytes.Equal(document, []byte("{}\n")) {
 		head, isObject, separator = document[:1], true, "\n  "
 	}
-	name := append(Text(m.Name), ": "...)
-	if !isObject || bytes.Contains(head, append([]byte("\n  "), name...)) {
+	if !isObject {
 		return document, nil
 	}
 	var b bytes.Buffer
 	w := bufio.NewWriter(&b)
 	w.Write(head) // the error of a bufio.Writer stays until the next call
 	w.WriteString(separator)
-	w.Write(name)
+	w.Write(Text(m.Name))
+	w.WriteString(": ")
 	if err := writeMember(w, m.Value); err != nil {
 		return nil, err
 	}

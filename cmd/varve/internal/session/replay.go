@@ -161,6 +161,8 @@ func (h *held) fixed(cmd *cobra.Command) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
+	case h.staged.Amend:
+		return "--amend would replace that commit"
 	case !repeatable[cmd.Name()]:
 		return cmp.Or(fixedReasons[cmd.Name()], "look what has changed and repeat it")
 	case h.pipe != "":
@@ -181,6 +183,13 @@ func ReadOnce(ctx context.Context, name string) {
 	}
 }
 
+// Commits reports whether the command has opened a branch of a repository of Icechunk for
+// writing. Its document gets a member that names the commit.
+func Commits(cmd *cobra.Command) bool {
+	h := heldOf(cmd.Context())
+	return h != nil && h.staged.Begun()
+}
+
 // Former returns the location of a node as it was when the command began, if it runs
 // again because of the commits of others.
 func Former(cmd *cobra.Command, location string) (string, bool) {
@@ -194,7 +203,7 @@ func Former(cmd *cobra.Command, location string) (string, bool) {
 func checkMessage(cmd *cobra.Command, args []string) error {
 	text, said := cmd.Flag(messageFlag), cmd.Flag(metadataFlag)
 	switch {
-	case text == nil || !text.Changed && !said.Changed:
+	case text == nil || !text.Changed && !said.Changed && !cmd.Flag(amendFlag).Changed:
 		return nil
 	case text.Changed && strings.TrimSpace(text.Value.String()) == "":
 		return failure.BadUsage("-m is the message of a commit, and this one is empty: leave it out for the name of the command")
@@ -207,13 +216,17 @@ func checkMessage(cmd *cobra.Command, args []string) error {
 	if named = named || cmd.Name() == "import" || cmd.Name() == "run"; named && cmd.Flags().Lookup("dry-run") != nil {
 		return nil
 	}
-	return failure.BadUsage("-m and --metadata are of a commit to a repository of Icechunk, and this command makes none")
+	return failure.BadUsage("-m, --metadata and --amend are of a commit to a repository of Icechunk, and this command makes none")
 }
 
 // messageOf returns the message for commits of a command.
 func messageOf(cmd *cobra.Command) string {
-	if f := cmd.Flag(messageFlag); f != nil && f.Value.String() != "" {
+	f := cmd.Flag(messageFlag)
+	switch amends, err := cmd.Flags().GetBool(amendFlag); {
+	case f != nil && f.Value.String() != "":
 		return f.Value.String()
+	case err == nil && amends:
+		return "" // of the commit that is replaced
 	}
 	return "varve " + cmd.Name()
 }
@@ -242,7 +255,11 @@ func (h *held) tell(cmd *cobra.Command, commits []icechunk.Committed, err error)
 	}
 	w := cmd.ErrOrStderr()
 	for _, c := range commits {
-		fmt.Fprintf(w, "note: %s: committed %v to the branch %s\n", phrase.Printable(WithoutSecrets(c.Repository)), c.ID, phrase.Printable(c.Branch))
+		instead := ""
+		if h.staged.Amend {
+			instead = ", in the place of the last commit"
+		}
+		fmt.Fprintf(w, "note: %s: committed %v to the branch %s%s\n", phrase.Printable(WithoutSecrets(c.Repository)), c.ID, phrase.Printable(c.Branch), instead)
 	}
 	// A session that was committed is none of the staging any more.
 	switch {
@@ -262,7 +279,7 @@ type commitFacts struct {
 }
 
 // flush prints what waited. In JSON, the document of a command that began a session has
-// its commit, or null.
+// its commit, or null; if several branches have changed, the last one and all of them.
 func (h *held) flush(cmd *cobra.Command, commits []icechunk.Committed) error {
 	_, _ = h.notes.WriteTo(cmd.ErrOrStderr()) // the change is done even if this fails
 	out := cmd.OutOrStdout()
@@ -271,13 +288,21 @@ func (h *held) flush(cmd *cobra.Command, commits []icechunk.Committed) error {
 	}
 	text := h.document.Bytes()
 	if WantsJSON(cmd) {
-		var member any
-		for _, c := range commits { // of several branches, the last one
-			member = commitFacts{WithoutSecrets(c.Repository), c.Branch, c.ID.String()}
+		var last any
+		all := []commitFacts{}
+		for _, c := range commits {
+			all = append(all, commitFacts{WithoutSecrets(c.Repository), c.Branch, c.ID.String()})
+			last = all[len(all)-1]
 		}
-		var err error
-		if text, err = output.Extend(text, output.Member{Name: "commit", Value: member}); err != nil {
-			return err
+		members := []output.Member{{Name: "commit", Value: last}}
+		if len(all) > 1 {
+			members = append(members, output.Member{Name: "commits", Value: all})
+		}
+		for _, m := range members {
+			var err error
+			if text, err = output.Extend(text, m); err != nil {
+				return err
+			}
 		}
 	}
 	_, err := out.Write(text)

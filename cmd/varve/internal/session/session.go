@@ -49,6 +49,7 @@ func Flags(root *cobra.Command) {
 	flagtext.Duration(f, new(time.Duration), cacheAgeFlag, 0, "use cached chunks for `DURATION` without asking the store for their versions; metadata is always current (default: 0)")
 	f.StringP(messageFlag, "m", "", "the message of the commit to a repository of Icechunk is `TEXT` (default: the name of the command)")
 	f.StringArray(metadataFlag, nil, "say `NAME=VALUE` of that commit, such as author=ada, which the log shows; may be repeated")
+	f.Bool(amendFlag, false, "let that commit take the place of the last one of the branch, with the changes of both; without -m and --metadata it says what that said")
 	flagtext.Propose(root, ExperimentalFlag, ExperimentNames()...)
 	flagtext.Propose(root, absentFlag, absentFill, absentError)
 	flagtext.Propose(root, missingFlag, "403")
@@ -63,6 +64,7 @@ func Begin(cmd *cobra.Command, args []string) (shown []string, end func(), err e
 	Watch(cmd)
 	withRemarks(cmd)
 	h := hold(cmd, args)
+	h.staged.Amend, _ = cmd.Flags().GetBool(amendFlag) // or the command has no such flag
 	if h.staged.Metadata, err = metadataOf(cmd); err == nil {
 		err = checkMessage(cmd, args)
 	}
@@ -94,10 +96,11 @@ func Try(cmd *cobra.Command, do func() error) error {
 	return err
 }
 
-// The flags that have the message and the metadata of commits.
+// The flags of commits.
 const (
 	messageFlag  = "message"
 	metadataFlag = "metadata"
+	amendFlag    = "amend"
 )
 
 // ExperimentalFlag is the flag that permits extensions which are proposed for Zarr but

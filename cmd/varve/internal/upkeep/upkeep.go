@@ -110,7 +110,8 @@ elsewhere it needs --yes.
 
 The clock is that of the store. A session that began before the time that --older-than says cannot
 commit afterwards: choose more than any session lasts. Nothing is deleted if something live cannot
-be read. With --for it stops after that time, and the next gc begins anew.`,
+be read. With --for it stops after that time, and the next gc goes on: what is live, it has stored
+below overwritten/.`,
 		Example: `  varve icechunk gc s3://bucket/era5 --dry-run
   varve icechunk gc s3://bucket/era5 --for 10m --yes`,
 		Args: usage.Arguments("REPOSITORY"),
@@ -153,7 +154,7 @@ func (g *garbage) run(cmd *cobra.Command, r *node.Repository, shown string) erro
 	report, err := r.CollectGarbage(cmd.Context(), &g.opt)
 	p.end()
 	if err != nil {
-		n := report.Snapshots.Objects + report.Transactions.Objects + report.Manifests.Objects + report.Chunks.Objects + report.Backups.Objects
+		n := report.Snapshots.Objects + report.Transactions.Objects + report.Manifests.Objects + report.Chunks.Objects + report.Backups.Objects + report.Records.Objects
 		state := "nothing was deleted; "
 		if n > 0 {
 			state = phrase.Plural(n, "object") + " deleted before; "
@@ -176,7 +177,7 @@ func (g *garbage) run(cmd *cobra.Command, r *node.Repository, shown string) erro
 	for _, k := range []struct {
 		name string
 		icechunk.Deleted
-	}{{"snapshot", report.Snapshots}, {"transaction log", report.Transactions}, {"manifest", report.Manifests}, {"chunk", report.Chunks}, {"backup", report.Backups}, {"temporary file", left}} {
+	}{{"snapshot", report.Snapshots}, {"transaction log", report.Transactions}, {"manifest", report.Manifests}, {"chunk", report.Chunks}, {"backup", report.Backups}, {"record", report.Records}, {"temporary file", left}} {
 		kinds[k.name+"s"] = deleted(k.Deleted)
 		all = icechunk.Deleted{Objects: all.Objects + k.Objects, Bytes: all.Bytes + k.Bytes}
 		if k.Objects > 0 {
