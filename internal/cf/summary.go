@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
 )
 
 // Summary says what the elements of a chunk have in common.
@@ -20,6 +21,9 @@ type Summary struct {
 	// value: NaN equals NaN here, and -0 equals 0.
 	Missing, Fill int64
 }
+
+// Type returns the data type of the elements.
+func (c *Comparer) Type() dtype.Type { return c.typ }
 
 // CanSummarize returns an error that wraps [zarr.ErrUnsupported] if there are no
 // summaries of the elements.

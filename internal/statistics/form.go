@@ -67,6 +67,9 @@ func newSubject(core *array.Array, s *snapshot.Array, c *cf.Comparer) (*subject,
 	if err := c.CanSummarize(); err != nil {
 		return nil, err
 	}
+	if c.Type() != s.Type { // another process has just replaced the array
+		return nil, fmt.Errorf("%w: its elements were of type %s and are of type %s", store.ErrConflict, c.Type(), s.Type)
+	}
 	of := &subject{Array: s, core: core, comparer: c, cells: s.Finest(), dir: dirOf(core)}
 	// Whatever changes the numbers of stored bytes is part of the meaning, in one
 	// spelling.
