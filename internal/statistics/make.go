@@ -21,6 +21,7 @@ import (
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/failure"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/internal/strided"
@@ -166,8 +167,8 @@ func (m *maker) begin(ctx context.Context, a *zarr.Array) error {
 	if m.listed, err = staging.List(ctx, s); err != nil {
 		return err
 	}
-	if m.listed.Vague {
-		return fmt.Errorf("%w: the store does not tell versions that change with every write, so nothing would show that entries are old", zarr.ErrUnsupported)
+	if m.listed.Vague && !m.Discard {
+		return fmt.Errorf("%w: the store does not tell versions that change with every write, so nothing would show that entries are old; "+remedy.KeepNone, zarr.ErrUnsupported)
 	}
 	m.report.Chunks = int64(m.listed.Len())
 	if err := m.findForm(ctx); err != nil {
@@ -178,7 +179,10 @@ func (m *maker) begin(ctx context.Context, a *zarr.Array) error {
 
 // findForm finds the array of the entries, or makes its document.
 func (m *maker) findForm(ctx context.Context) (err error) {
-	m.form, err = m.find(ctx)
+	// What is kept counts for nothing where two versions may be described alike.
+	if m.form, err = nil, errNone; !m.listed.Vague {
+		m.form, err = m.find(ctx)
+	}
 	if err != nil && !errors.Is(err, errNone) {
 		return err
 	}
@@ -362,8 +366,13 @@ func (m *maker) await(ctx context.Context, stale int) error {
 		return ctx.Err()
 	}
 	m.waited = true
+	return wait(ctx, clockTick)
+}
+
+// wait waits for a while. It is a variable, so that a test need not.
+var wait = func(ctx context.Context, d time.Duration) error {
 	select {
-	case <-time.After(clockTick):
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 	return ctx.Err()
