@@ -165,8 +165,9 @@ func TestMarksOfOthers(t *testing.T) {
 	defer icechunk.LimitMarks(5, 1000)()
 	bubble(t, func(t *testing.T) {
 		s := layered(t)
-		for range 2 {
-			if !collectFor(t, newSlow(s), 6500*time.Millisecond).Stopped {
+		// All manifests are marked then, and half of the snapshots.
+		for _, limit := range []time.Duration{6500, 6500, 4500} {
+			if !collectFor(t, newSlow(s), limit*time.Millisecond).Stopped {
 				t.Fatal("the time is too long")
 			}
 		}

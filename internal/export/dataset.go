@@ -25,9 +25,9 @@ import (
 // of its format.
 type FileFormat interface {
 	// Check returns an error if a file of the format cannot hold the data set. The error
-	// says which limit is at fault and what to do instead. Check reads no elements, and
-	// is called before the file is created.
-	Check(d *Dataset) error
+	// says which limit is at fault and what to do instead. Check is called before the
+	// file is created. It reads no elements but those of short coordinates.
+	Check(ctx context.Context, d *Dataset) error
 	// Write writes a data set that Check has accepted, in bounded memory. The caller
 	// removes the file if there is an error, and else publishes it.
 	Write(ctx context.Context, d *Dataset, f File) error
@@ -117,6 +117,10 @@ func (d *Dataset) add(name string, s *Source) (err error) {
 		return unfit("points and masks leave no axes, which a file of arrays needs: select along the axes (0:10, or lists in {\"orthogonal\": …})")
 	}
 	names := a.DimensionNames()
+	// In format 2, an attribute has them (xarray, "Zarr encoding specification").
+	if a.Format() == 2 && names != nil {
+		v.Attributes = slices.DeleteFunc(v.Attributes, func(a Attribute) bool { return a.Name == "_ARRAY_DIMENSIONS" })
+	}
 	v.Dimensions = make([]string, len(axes))
 	for i, axis := range axes {
 		if names != nil {

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 
 	"varve.dev/zarr/grid"
@@ -50,19 +51,20 @@ func (s *Source) Tiles(ctx context.Context, tile []int64, use func(box grid.Box,
 // boxOf returns the shape of the boxes: as many tiles as about a block of memory holds,
 // along the last axes first.
 func (s *Source) boxOf(tile []int64) []int64 {
-	most := SlabOf(s.Stored)
-	if s.Memory > 0 {
-		most = min(most, s.Memory/4)
-	}
-	most = min(most, budget.Most())
-	if s.Type.Variable() && !s.Stored.Variable() {
-		most /= 16 // text takes more memory than its numbers
-	}
 	bytes := max(Width(s.Stored), Width(s.Type))
 	size := slices.Clone(tile)
 	for i := range size {
 		size[i] = min(size[i], s.Shape[i])
 		bytes = checked.Capped(bytes, size[i])
+	}
+	// Several tiles give each processor one to encode. They also make it rarer that a
+	// chunk which lies in two boxes is decoded twice.
+	most := min(max(SlabOf(s.Stored), checked.Capped(bytes, int64(runtime.GOMAXPROCS(0)))), budget.Most())
+	if s.Memory > 0 {
+		most = min(most, s.Memory/4)
+	}
+	if s.Type.Variable() && !s.Stored.Variable() {
+		most /= 16 // text takes more memory than its numbers
 	}
 	for i := range slices.Backward(size) {
 		n := min(max(1, most/max(1, bytes)), checked.CeilDiv(s.Shape[i], size[i]))

@@ -178,10 +178,10 @@ func TestVague(t *testing.T) {
 // since the listing.
 func TestSameTick(t *testing.T) {
 	var mu sync.Mutex
-	waited, early, reads := 0, 0, 0
-	defer statistics.Waiting(func() { waited++ })()
 	below := memtest.New()
 	_, at := made(t, below, fixture.Every(40, 4), fixture.Numbers(1, 40))
+	waited, early, reads := 0, 0, 0
+	defer statistics.Waiting(func() { waited++ })()
 	s := describing(below, func(info *store.Info) { info.FileTime = time.Unix(1, 0) })
 	s.reading = func(key store.Key) {
 		mu.Lock()

@@ -74,7 +74,7 @@ func lastIndex(list []*dimension, d *dimension) int {
 
 // permits reports whether a variant has a kind.
 func (f Format) permits(k kind) bool {
-	return k <= kindDouble || f.Variant == export.CDF5 && k != kindString
+	return k <= kindDouble || f.Variant == export.NetCDF4 || f.Variant == export.CDF5 && k != kindString
 }
 
 // checkKinds checks names and types.
@@ -189,10 +189,10 @@ func (c *classic) layout() error {
 
 // checkSize checks the place and the size of a variable against the variant.
 func (c *classic) checkSize(i int, v *variable, ok bool) error {
-	most := int64(math.MaxInt64)
+	most, way := int64(math.MaxInt64), "--format cdf5 or netcdf4"
 	switch c.Variant {
 	case export.NetCDF3:
-		most = math.MaxInt32 - 3
+		most, way = math.MaxInt32-3, "--format netcdf3-64, cdf5 or netcdf4"
 	case export.Offset64:
 		most = math.MaxUint32 - 3
 	}
@@ -201,7 +201,7 @@ func (c *classic) checkSize(i int, v *variable, ok bool) error {
 		what = "one record"
 	}
 	if !ok || c.sizes[i] > most || c.Variant == export.NetCDF3 && c.begins[i] > math.MaxInt32 {
-		return unfit("%s: its %s would take %d bytes at %d of the file, more than %s permits: select a part, or use --format netcdf4, cdf5 or netcdf3-64", v.at, what, c.sizes[i], c.begins[i], c.Variant)
+		return unfit("%s: its %s would take %d bytes at %d of the file, more than %s permits: select a part, or use %s", v.at, what, c.sizes[i], c.begins[i], c.Variant, way)
 	}
 	return nil
 }
@@ -333,10 +333,7 @@ func (c *classic) write(ctx context.Context, i int, v *variable, to export.File)
 	at := int64(0) // in the variable, without padding
 	var b []byte
 	return v.source.Blocks(ctx, func(values export.Values) error {
-		b = append(b[:0], values.Data...)
-		if v.wider {
-			b = v.widened(b[:0], values.Data)
-		}
+		b = v.converted(b[:0], values.Data)
 		swap(v.kind.dataType(), b, binary.BigEndian)
 		for rest := b; len(rest) > 0; {
 			within := at % part

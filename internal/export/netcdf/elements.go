@@ -166,7 +166,7 @@ func (e *encoder) chunkOf(ctx context.Context, number int64, part, box grid.Box,
 	if encoded == nil {
 		return nil
 	}
-	if len(encoded) > hdf5.MaxChunk {
+	if int64(len(encoded)) > hdf5.MaxChunk {
 		return unfit("a chunk has %d bytes after compression, and HDF5 has chunks below 4 GiB: export without compression (--deflate 0)", len(encoded))
 	}
 	at, err := e.file.Append(encoded)
@@ -201,7 +201,11 @@ func (e *encoder) gather(part, box grid.Box, values export.Values) []byte {
 	}
 	to, from := strided.Contiguous(raw, e.chunk, size), strided.Contiguous(values.Data, lengths, size)
 	if n, _ := part.Len(); n < int64(count) {
-		e.pad(raw, size)
+		if e.pad == nil {
+			clear(raw)
+		} else {
+			strided.FillBytes(raw, e.pad)
+		}
 	}
 	strided.Copy(to.Sub(inChunk), from.Sub(inBox))
 	if !e.wider {
@@ -211,15 +215,6 @@ func (e *encoder) gather(part, box grid.Box, values export.Values) []byte {
 	wide := e.convert(e.buffer(0)[:0], raw)
 	e.release(raw)
 	return wide
-}
-
-// pad fills a chunk with the fill value of the array, which is in the type of the array.
-func (e *encoder) pad(raw []byte, size int) {
-	if e.fill == nil || e.wider || len(e.fill) != size {
-		clear(raw)
-		return
-	}
-	strided.FillBytes(raw, e.fill)
 }
 
 // filled reports whether a chunk consists of the fill value.
@@ -245,11 +240,7 @@ func (e *encoder) filter(raw []byte) ([]byte, error) {
 // convert appends elements in the bytes of the file.
 func (e *encoder) convert(dst, data []byte) []byte {
 	from := len(dst)
-	if e.wider {
-		dst = e.widened(dst, data)
-	} else {
-		dst = append(dst, data...)
-	}
+	dst = e.converted(dst, data)
 	swap(e.kind.dataType(), dst[from:], binary.LittleEndian)
 	return dst
 }

@@ -34,8 +34,8 @@ type Format struct {
 var _ export.FileFormat = Format{}
 
 // Check implements [export.FileFormat].
-func (f Format) Check(d *export.Dataset) error {
-	_, err := f.plan(context.Background(), d)
+func (f Format) Check(ctx context.Context, d *export.Dataset) error {
+	_, err := f.plan(ctx, d)
 	return err
 }
 

@@ -61,6 +61,8 @@ type form struct {
 	length int64
 	// wider says that floats of 16 bits or fewer become longer ones.
 	wider bool
+	// narrower says that int64 becomes int, which has all elements.
+	narrower bool
 	// units count moments or durations.
 	units string
 	// label is the data type for xarray, which cannot see it in the file.

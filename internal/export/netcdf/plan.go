@@ -3,13 +3,14 @@
 package netcdf
 
 import (
-	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
@@ -52,7 +53,10 @@ type variable struct {
 	attributes []attribute
 	// fill is the element, in host byte order, of places that were never written. It is
 	// nil for zero, and for text of variable length.
-	fill  []byte
+	fill []byte
+	// pad is the same element as the array has it, for what chunks have beyond the array:
+	// the elements of an axis that grows. It is nil for zero.
+	pad   []byte
 	chunk []int64 // of the elements; without the axis of characters
 }
 
@@ -101,7 +105,9 @@ func (f Format) plan(ctx context.Context, d *export.Dataset) (*group, error) {
 func (p *planner) group(above *group, at string, d *export.Dataset) (*group, error) {
 	g := &group{name: d.Name, at: at, above: above}
 	for _, a := range d.Attributes {
-		g.attributes = append(g.attributes, attributeOf(a.Name, a.Value, 0))
+		if !strings.HasPrefix(a.Name, own.Attributes) {
+			g.attributes = append(g.attributes, attributeOf(a.Name, a.Value, 0))
+		}
 	}
 	for _, v := range d.Variables {
 		if err := p.variable(g, v); err != nil {
@@ -135,6 +141,9 @@ func (p *planner) variable(g *group, from *export.Variable) (err error) {
 		v.source, decoded = v.source.Undecoded(), false
 	}
 	if v.form, err = formOf(v.source.Type); err != nil {
+		return err
+	}
+	if err := p.narrow(v, from, decoded); err != nil {
 		return err
 	}
 	unlimited := growing(from, v.source.Array)
@@ -255,17 +264,18 @@ func (p *planner) attributes(v *variable, from *export.Variable, decoded bool) e
 	if v.kind == kindString {
 		absent = nil
 	}
-	if absent != nil {
+	if v.pad = absent; absent != nil {
 		v.fill = v.element(absent)
 		v.attributes = append(v.attributes, attribute{name: missing.FillValue, kind: v.kind, data: v.fill})
 	} else if !decoded && v.kind != kindString && v.length == 0 {
-		v.fill = v.element(cf.FillOf(v.source.Array))
+		v.pad = cf.FillOf(v.source.Array)
+		v.fill = v.element(v.pad)
 	}
 	if !slices.ContainsFunc(v.fill, func(b byte) bool { return b != 0 }) {
 		v.fill = nil
 	}
 	for _, a := range from.Attributes {
-		if decoded && slices.Contains(decodedAttributes, a.Name) || absent != nil && a.Name == missing.FillValue {
+		if decoded && slices.Contains(decodedAttributes, a.Name) || absent != nil && a.Name == missing.FillValue || strings.HasPrefix(a.Name, own.Attributes) {
 			continue
 		}
 		v.attributes = append(v.attributes, attributeOf(a.Name, a.Value, v.kind))
@@ -326,12 +336,54 @@ func (p *planner) absent(v *variable, from *export.Variable, decoded bool) ([]by
 	return nil, nil
 }
 
-// element returns an element as the file has it, in host byte order.
-func (v *variable) element(elem []byte) []byte {
-	if v.wider {
-		return v.widened(nil, elem)
+// mostNarrowed bounds the elements of an array that is read to find out whether int has
+// all of them.
+const mostNarrowed = 1 << 20
+
+// narrow makes int of an int64 with at most one axis, if the variant has no int64 and int
+// has all elements: a coordinate that counts times usually is of that type.
+func (p *planner) narrow(v *variable, from *export.Variable, decoded bool) error {
+	short := len(v.source.Shape) == 0 || len(v.source.Shape) == 1 && v.source.Shape[0] <= mostNarrowed
+	if p.permits(v.kind) || v.kind != kindInt64 || !short {
+		return nil
 	}
-	return bytes.Clone(elem)
+	absent, err := p.absent(v, from, decoded)
+	if err != nil {
+		return err
+	}
+	fits := true
+	check := func(data []byte) {
+		for b := range slices.Chunk(data, 8) {
+			n := int64(binary.NativeEndian.Uint64(b))
+			fits = fits && n == int64(int32(n))
+		}
+	}
+	check(absent)
+	err = v.source.Blocks(p.ctx, func(e export.Values) error {
+		check(e.Data)
+		return p.ctx.Err()
+	})
+	if err == nil && fits {
+		v.kind, v.narrower = kindInt, true
+	}
+	return err
+}
+
+// element returns an element as the file has it, in host byte order.
+func (v *variable) element(elem []byte) []byte { return v.converted(nil, elem) }
+
+// converted appends elements as the file has them, in host byte order.
+func (v *variable) converted(dst, elems []byte) []byte {
+	switch {
+	case v.wider:
+		return v.widened(dst, elems)
+	case v.narrower:
+		for b := range slices.Chunk(elems, 8) {
+			dst = binary.NativeEndian.AppendUint32(dst, uint32(binary.NativeEndian.Uint64(b)))
+		}
+		return dst
+	}
+	return append(dst, elems...)
 }
 
 // widened appends floats of 16 bits or fewer as floats of 32.
@@ -370,12 +422,12 @@ func chunkOf(v *variable) []int64 {
 	bytes := func() int64 { return checked.Capped(append([]int64{width}, chunk...)...) }
 	for i := range slices.Backward(chunk) {
 		if b := bytes(); b < leastChunk {
-			n := min(checked.CeilDiv(leastChunk, b), checked.CeilDiv(max(1, s.Shape[i]), chunk[i]))
-			chunk[i] = min(chunk[i]*n, max(1, s.Shape[i]))
-			if v.dimensions[i].unlimited {
-				// The chunk is for what comes, too.
-				chunk[i] = min(max(chunk[i], checked.CeilDiv(leastChunk, b)*chunk[i]), math.MaxInt32)
+			length := checked.Capped(checked.CeilDiv(leastChunk, b), chunk[i])
+			// The chunks of an axis that grows are for what comes, too.
+			if !v.dimensions[i].unlimited {
+				length = min(length, max(1, s.Shape[i]))
 			}
+			chunk[i] = min(length, math.MaxInt32)
 		}
 	}
 	for bytes() > mostChunk {

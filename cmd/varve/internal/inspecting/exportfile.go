@@ -82,7 +82,7 @@ func exportFile(cmd *cobra.Command, location, sel, file string, decoded bool, as
 	d, err := gather(cmd, n, location, sel, decoded)
 	to := flags.format(as)
 	if err == nil {
-		err = to.Check(d)
+		err = to.Check(cmd.Context(), d)
 	}
 	if err != nil {
 		return failure.On(cmd.Name(), location, err)
