@@ -150,10 +150,12 @@ func (s *subject) document() ([]byte, error) {
 	block := make([]int64, len(cells))
 	for i, room := len(cells)-1, int64(blockCells); i >= 0; i-- {
 		block[i] = max(1, min(cells[i], room))
-		if i == 0 {
-			block[i] = max(1, room) // the axis that most arrays grow along
-		}
 		room /= block[i]
+		// All cells fit into one block. Leave room for growth, along any axis: entries of
+		// cells that are not there take next to nothing.
+		for k := 0; i == 0 && room >= 2; k, room = (k+1)%len(block), room/2 {
+			block[k] *= 2
+		}
 	}
 	typ := s.Doc.DataType.Plain()
 	type object = map[string]any

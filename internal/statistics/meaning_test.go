@@ -16,6 +16,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/check"
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/statistics"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/test/memtest"
@@ -201,6 +202,34 @@ func TestSameTick(t *testing.T) {
 	}
 	if err != nil || waited != 1 || early > 0 || reads != 10 {
 		t.Errorf("waited %d times, before all but %d of %d reads: %v", waited, early, reads, err)
+	}
+}
+
+// TestGrowth appends along the last axis, chunk by chunk: the entries stay in one block.
+func TestGrowth(t *testing.T) {
+	ctx, s := t.Context(), memtest.New()
+	spec := fixture.Within(fixture.Every(4, 2), 4, 2)
+	spec.Chunks = grid.Chunks(2, 2)
+	a, at := made(t, s, spec, fixture.Numbers(1, 8))
+	for k := range int32(20) {
+		if err := zarr.Append(ctx, a, 1, fixture.Numbers(k, 8), nil); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := remake(ctx, at, nil); err != nil || r.Read != 2 || r.Known != r.Cells {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	blocks := 0
+	for e, err := range store.List(ctx, s, store.Path{}, store.Deep) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(e.Name, "statistics/c/") {
+			blocks++
+		}
+	}
+	if blocks != 1 {
+		t.Errorf("%d blocks", blocks)
 	}
 }
 
