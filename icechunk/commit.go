@@ -540,6 +540,9 @@ var errLater = fmt.Errorf("%w: the repository has fields of a later version of t
 // writable returns an error for a repository that must not be changed, or that a later
 // program has written.
 func writable(repo *format.Repository) error {
+	if repo.Status.Availability == format.Offline {
+		return unavailable(repo)
+	}
 	if repo.Status.Availability != format.Online {
 		return fmt.Errorf("%w: the repository is %v: %s", fs.ErrPermission, repo.Status.Availability, repo.Status.Reason)
 	}

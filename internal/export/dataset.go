@@ -102,6 +102,10 @@ func DatasetOf(ctx context.Context, g *zarr.Group, choose Choose) (*Dataset, err
 			}
 		}
 	}
+	_ = d.All(func(_ string, d *Dataset) error { // it returns no errors
+		d.nameScalars()
+		return nil
+	})
 	return d, nil
 }
 
@@ -163,7 +167,37 @@ func DatasetWith(ctx context.Context, name string, s *Source) (*Dataset, error) 
 		}
 	}
 	sort.Slice(d.Variables, func(i, j int) bool { return d.Variables[i].Name < d.Variables[j].Name })
+	d.nameScalars()
 	return d, nil
+}
+
+// nameScalars adds the coordinate of each axis that a selection has dropped, which has no
+// axis either, to the attribute coordinates of what was selected. Otherwise readers would
+// take it for data of its own (CF conventions, 5.7).
+func (d *Dataset) nameScalars() {
+	for _, v := range d.Variables {
+		var list []string
+		for _, name := range v.Array.DimensionNames() {
+			isScalar := func(c *Variable) bool {
+				return c != v && c.Name == name && len(c.Dimensions) == 0 && slices.Equal(c.Array.DimensionNames(), []string{name})
+			}
+			if !slices.Contains(v.Dimensions, name) && slices.ContainsFunc(d.Variables, isScalar) {
+				list = append(list, name)
+			}
+		}
+		if len(list) == 0 {
+			continue
+		}
+		const name = "coordinates"
+		text := cf.TextAttribute(v.Array, name)
+		for _, one := range list {
+			if !slices.Contains(strings.Fields(text), one) {
+				text = strings.TrimSpace(text + " " + one)
+			}
+		}
+		v.Attributes = slices.DeleteFunc(v.Attributes, func(a Attribute) bool { return a.Name == name })
+		v.Attributes = append(v.Attributes, Attribute{name, strictjson.Parsed(strictjson.AppendQuote(nil, text))})
+	}
 }
 
 // addBeside adds an array with the elements that a selection of another has.

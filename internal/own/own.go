@@ -68,9 +68,13 @@ const OMEArchive = ".ozx"
 // IsArchive reports whether a name ends as that of an archive.
 func IsArchive(name string) bool { return EndsIn(name, Archives...) }
 
-// EndsIn reports whether a name ends in one of some suffixes and has something before.
+// EndsIn reports whether a name ends in one of some suffixes, in capitals or not, and has
+// something before.
 func EndsIn(name string, suffixes ...string) bool {
-	return slices.ContainsFunc(suffixes, func(s string) bool { return len(name) > len(s) && strings.HasSuffix(name, s) })
+	return slices.ContainsFunc(suffixes, func(s string) bool {
+		before := len(name) - len(s)
+		return before > 0 && strings.EqualFold(name[before:], s)
+	})
 }
 
 // reserved is the prefix that format 3 reserves.
