@@ -138,11 +138,8 @@ func (s *subject) cellsOf(chunk []int64) (grid.Box, error) {
 	return s.cells.Touched(c.Box())
 }
 
-// form is the array of the entries, as one version of its document describes it.
-type form struct {
-	*snapshot.Array
-	version store.Version // of the document; zero if there is none yet
-}
+// form is the array of the entries, as its document describes it.
+type form struct{ *snapshot.Array }
 
 // document returns the document of statistics.
 func (s *subject) document() ([]byte, error) {
@@ -201,7 +198,7 @@ func layoutOf(t dtype.Type) (dtype.Type, error) {
 func (s *subject) key() store.Key { return s.dir.MustKey(documentName) }
 
 // bind describes the array of the entries by a document.
-func (s *subject) bind(data []byte, version store.Version) (*form, error) {
+func (s *subject) bind(data []byte) (*form, error) {
 	doc, err := metadata.ParseArray(data, s.core.Node.Limits)
 	if err != nil {
 		return nil, err
@@ -209,11 +206,11 @@ func (s *subject) bind(data []byte, version store.Version) (*form, error) {
 	b := s.core.Binding()
 	// Another array than that of the binding: nothing of its state holds here.
 	b.Present, b.Engine.Path, b.Engine.KeepFill, b.Engine.RequireChunks = nil, s.dir, false, false
-	bound, err := b.Bind(doc, nil, version)
+	bound, err := b.Bind(doc, nil, store.Version{})
 	if err != nil {
 		return nil, err
 	}
-	return &form{bound, version}, nil
+	return &form{bound}, nil
 }
 
 // errNone means that nothing is kept, or nothing that this package can use.
@@ -221,7 +218,7 @@ var errNone = errors.New("no statistics are kept")
 
 // find returns the array of the entries, or errNone.
 func (s *subject) find(ctx context.Context) (*form, error) {
-	data, info, err := s.core.Node.Store.Get(ctx, s.key(), store.Request{Limit: s.core.Node.Limit}, nil)
+	data, _, err := s.core.Node.Store.Get(ctx, s.key(), store.Request{Limit: s.core.Node.Limit}, nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errNone
 	}
@@ -229,7 +226,7 @@ func (s *subject) find(ctx context.Context) (*form, error) {
 		return nil, fault.InFile(s.key(), err)
 	}
 	// A document of another form is none of this one: its entries are unknown.
-	f, err := s.bind(data, info.Version)
+	f, err := s.bind(data)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", errNone, s.key(), err)
 	}

@@ -199,7 +199,7 @@ func (m *maker) findForm(ctx context.Context) (err error) {
 		return nil
 	}
 	if err == nil {
-		m.form, err = m.bind(m.fresh, store.Version{})
+		m.form, err = m.bind(m.fresh)
 	}
 	if err != nil {
 		return err
