@@ -523,6 +523,7 @@ func (r *Repository) update(ctx context.Context, change func(repo *format.Reposi
 		_, err = store.Write(ctx, r.store, store.PutIf(r.root.MustKey(repositoryKey), fresh, store.IfVersion(info.Version)), r.durability)
 		switch {
 		case err == nil:
+			r.keepPublished(ctx, now, fresh)
 			return nil
 		case errors.Is(err, store.ErrUnsupported), errors.Is(err, store.ErrRefused):
 			return unknown(err)
@@ -532,6 +533,16 @@ func (r *Repository) update(ctx context.Context, change func(repo *format.Reposi
 		}
 	}
 	return unknown(fmt.Errorf("%w: every attempt to change the repository met another one (attempts: %d); repeat the change", store.ErrConflict, tries))
+}
+
+// keepPublished stores what was published as a former object, where a writer without a
+// lock may overwrite it before the next writer keeps it: in a store whose conditional
+// writes are made by locks. So [Repository.Check] finds every commit of Varve that was
+// overwritten. A failure loses nothing but that.
+func (r *Repository) keepPublished(ctx context.Context, now time.Time, published []byte) {
+	if _, byLocks := store.As[store.Locker](r.store); byLocks {
+		_ = r.put(context.WithoutCancel(ctx), backupFolder+"/"+backupName(now.Add(time.Millisecond)), published) // it is later than the backup
+	}
 }
 
 // errLater is the error of a change that would drop what Varve does not know.

@@ -145,7 +145,7 @@ func DatasetWith(ctx context.Context, name string, s *Source) (*Dataset, error) 
 		return nil, err
 	}
 	for next := 0; next < len(d.Variables); next++ {
-		for _, other := range d.Variables[next].references() {
+		for _, other := range d.Variables[next].References() {
 			if slices.ContainsFunc(d.Variables, func(v *Variable) bool { return v.Name == other }) {
 				continue
 			}
@@ -207,7 +207,7 @@ func (d *Dataset) addBeside(ctx context.Context, name string, c *zarr.Array, s *
 		at := slices.Index(s.Array.DimensionNames(), dimension)
 		if dimension != "" && at >= 0 {
 			axis, _ := (*subset.Elements)(s.Selection).Along(at)
-			items[i] = itemOf(axis)
+			items[i] = ItemOf(axis)
 		}
 	}
 	v, err := c.View(items)
@@ -221,8 +221,8 @@ func (d *Dataset) addBeside(ctx context.Context, name string, c *zarr.Array, s *
 	return d.add(name, beside)
 }
 
-// itemOf returns the item of a selection that selects the elements of an axis.
-func itemOf(a subset.Axis) selection.Item {
+// ItemOf returns the item of a selection that selects the elements of an axis.
+func ItemOf(a subset.Axis) selection.Item {
 	switch {
 	case a.Given() != nil:
 		return selection.List(a.Given()...)
@@ -252,8 +252,8 @@ func describes(c, a *zarr.Array) bool {
 	return true
 }
 
-// references returns the names of the arrays that describe a variable.
-func (v *Variable) references() []string {
+// References returns the names of the arrays that describe a variable.
+func (v *Variable) References() []string {
 	names := slices.Clone(v.Array.DimensionNames())
 	for _, attribute := range []string{"coordinates", "bounds", "climatology", "grid_mapping"} {
 		// The extended form of grid_mapping has colons (CF conventions, 5.6).
