@@ -25,6 +25,9 @@ const (
 	// Pending is the pointer: the file in Dir that names the journal of an unfinished
 	// change, or the reservation of the node.
 	Pending = "pending.json"
+	// Statistics is the array below a node that says what each of its chunks holds
+	// (docs/statistics.md).
+	Statistics = Dir + "/" + statistics
 	// Lock is the file that a writer of a node locks during a change.
 	Lock = "__varve.lock"
 	// Publish is the file that a conditional write locks, in the directory of the key,
@@ -95,12 +98,15 @@ func IsBelow(key string) bool {
 // directories and files are the names that Varve writes directly in Dir. Names of
 // journals begin with together.
 var (
-	directories = []string{"aside", "converting", "filter", "follow", "grids", "merged", "parts", "regrid", "scratch"}
+	directories = []string{"aside", "converting", "filter", "follow", "grids", "merged", "parts", "regrid", "scratch", statistics}
 	files       = []string{Pending, "pyramid.json", "regrid.json", "unfinished.json"}
 	documents   = []string{".zarray", ".zattrs", ".zgroup", ".zmetadata", "zarr.json"}
 )
 
-const together = "together-"
+const (
+	together   = "together-"
+	statistics = "statistics"
+)
 
 // Foreign is why something in a directory of Varve cannot be used that Varve has not
 // written, such as a node of another program.
@@ -116,8 +122,10 @@ func IsForeign(key string) bool {
 	_, rest, _ := strings.Cut("/"+key, "/"+Dir+"/")
 	first, _, isDir := strings.Cut(rest, "/")
 	switch {
-	case rest == "" || slices.Contains(documents, path.Base(rest)):
-		return rest != ""
+	case rest == "" || rest == statistics+"/zarr.json":
+		return false
+	case slices.Contains(documents, path.Base(rest)):
+		return true
 	case isDir:
 		return !slices.Contains(directories, first)
 	}
