@@ -122,6 +122,7 @@ func TestIcechunkMessages(t *testing.T) {
 		{"write " + local + " --value 3 -m x", 2, "this command makes none"},
 		{"cat M/a -m x", 2, "this command makes none"},
 		{"icechunk tag " + dir + " v2 -m x", 2, "this command makes none"},
+		{"compact M/a --to 3 --plan " + local + ".json -m plan", 2, "--plan makes no commit: give -m, --metadata and --amend to varve run"},
 		{"copy M/a " + local + "2 -m x", 0, "note: no branch was changed, so no commit has the message of -m\n"},
 		{"icechunk diff " + dir + " tag:v1 main", 1, "tag:v1 and main of " + dir + " differ"},
 		{"rechunk M/a M/f --chunks 2 --follow", 1, "has no place for what a follower has read"},

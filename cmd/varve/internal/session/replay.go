@@ -208,6 +208,9 @@ func checkMessage(cmd *cobra.Command, args []string) error {
 	case text.Changed && strings.TrimSpace(text.Value.String()) == "":
 		return failure.BadUsage("-m is the message of a commit, and this one is empty: leave it out for the name of the command")
 	}
+	if plan := cmd.Flags().Lookup("plan"); plan != nil && plan.Changed {
+		return failure.BadUsage("--plan makes no commit: give -m, --metadata and --amend to varve run, which makes it")
+	}
 	if out := cmd.Flags().Lookup("output"); out != nil {
 		args = append(slices.Clone(args), out.Value.String())
 	}
