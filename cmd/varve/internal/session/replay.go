@@ -216,6 +216,9 @@ func checkMessage(cmd *cobra.Command, args []string) error {
 	}
 	named := slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "icechunk+") })
 	// An import names a repository by its folder, and a run by its plan.
+	if parent := cmd.Parent(); cmd.Name() == "icechunk" || parent != nil && parent.Name() == "icechunk" {
+		named = false // but for an import, they commit nothing to a branch
+	}
 	if named = named || cmd.Name() == "import" || cmd.Name() == "run"; named && cmd.Flags().Lookup("dry-run") != nil {
 		return nil
 	}
