@@ -39,16 +39,20 @@ func (r *Repository) Containers(ctx context.Context) ([]string, error) {
 // of virtual chunks; Varve needs none. The location is that of a folder or of keys in an
 // object store, such as s3://bucket/raw?region=us-east-1. Its options may be endpoint,
 // region, anon and requester_pays for S3, and account_name for Azure. Credentials are
-// left out: readers give theirs. The rest of the configuration stays as it is.
-func (r *Repository) AddContainer(ctx context.Context, location string) error {
+// left out: readers give theirs. The rest of the configuration stays as it is. added is
+// false if there was the same container.
+func (r *Repository) AddContainer(ctx context.Context, location string) (added bool, err error) {
 	prefix, place, err := containerAt(driver.Reveal(ctx, location))
 	if err != nil {
-		return err
+		return false, err
 	}
-	return r.configure(ctx, func(list map[string]any) error {
+	err = r.configure(ctx, func(list map[string]any) error {
+		was := list[prefix]
 		list[prefix] = map[string]any{"name": nil, "url_prefix": prefix, "store": place}
+		added = added || !reflect.DeepEqual(was, list[prefix])
 		return nil
 	})
+	return added, err
 }
 
 // RemoveContainer removes the container with a prefix from the configuration, as

@@ -45,7 +45,11 @@ func TestContainers(t *testing.T) {
 		"az://place/a?account_name=ada":  `az://place/a/ map[azure:map[account:ada]]`,
 		"https://data.example/files/raw": `https://data.example/files/raw/ map[http:map[]]`,
 	} {
-		try(t, r.AddContainer(t.Context(), location))
+		added, err := r.AddContainer(t.Context(), location)
+		try(t, err)
+		if !added {
+			t.Errorf("%s is not added", location)
+		}
 		config, last := configOf(t, s)
 		prefix, place, _ := strings.Cut(want, "/ map[")
 		prefix, place = prefix+"/", "map["+place
@@ -60,7 +64,11 @@ func TestContainers(t *testing.T) {
 	}
 	before, _, err := s.Get(t.Context(), store.MustKey("repo"), store.Request{}, nil)
 	try(t, err)
-	try(t, r.AddContainer(t.Context(), "gs://bucket/a/")) // it is there
+	added, err := r.AddContainer(t.Context(), "gs://bucket/a/")
+	try(t, err)
+	if added {
+		t.Error("a container that is there is added")
+	}
 	after, _, err := s.Get(t.Context(), store.MustKey("repo"), store.Request{}, nil)
 	if err != nil || !slices.Equal(before, after) {
 		t.Error("a container that is there is added again")
@@ -79,7 +87,7 @@ func TestContainers(t *testing.T) {
 		"/data", "data", "s3:///a", "s3://bucket?colour=x", "ftp://host/a", "az://place/a", "file:///data/../etc", "file:///data?region=x", "gs://user:secret@bucket",
 		"s3://bucket?endpoint=http://user:secret@127.0.0.1:9000", "s3://bucket?endpoint=https://host/?token=user:secret", "s3://bucket?endpoint=127.0.0.1:9000",
 	} {
-		if err := r.AddContainer(t.Context(), location); !errors.Is(err, zarr.ErrInvalidArgument) || strings.Contains(err.Error(), "user:secret") {
+		if _, err := r.AddContainer(t.Context(), location); !errors.Is(err, zarr.ErrInvalidArgument) || strings.Contains(err.Error(), "user:secret") {
 			t.Errorf("%s: %v", location, err)
 		}
 	}
@@ -87,7 +95,8 @@ func TestContainers(t *testing.T) {
 	l := opened(t, &lossy{Store: s, lost: 1})
 	try(t, l.RemoveContainer(t.Context(), "gs://bucket/a/"))
 	l = opened(t, &lossy{Store: s, lost: 1})
-	try(t, l.AddContainer(t.Context(), "gs://bucket/a/"))
+	_, err = l.AddContainer(t.Context(), "gs://bucket/a/")
+	try(t, err)
 }
 
 // configuredStore returns a store with a repository that is configured.

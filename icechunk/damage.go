@@ -5,11 +5,12 @@ package icechunk
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
-	"sort"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -17,20 +18,34 @@ import (
 	"varve.dev/zarr/virtual"
 )
 
-// source is an object beside the repository.
+// source is one version of an object beside the repository.
 type source struct {
 	ref      format.ChunkRef // the one that ends last
 	node     format.NodeID
 	manifest ID
 }
 
-// virtual asks for the objects beside the repository. Those that the reader has not
-// allowed are one finding for each folder.
+// carrier is an array whose references a manifest has, or, with the zero node, all of
+// them.
+type carrier struct {
+	manifest ID
+	node     format.NodeID
+}
+
+// appendSource appends the key of a source, which is that of all references to the same
+// version: the object may be the one that some name, and not the one that others do.
+func appendSource(key []byte, ref *format.ChunkRef) []byte {
+	key = append(append(key, ref.Location...), 0)
+	return append(append(binary.LittleEndian.AppendUint32(key, ref.Modified), 0), ref.ETag...)
+}
+
+// virtual asks for the objects beside the repository. There is one finding for each
+// object, and for each folder that the reader has not allowed.
 func (c *inspection) virtual(ctx context.Context) error {
-	var found []Finding
+	failed := map[string]error{}
 	g, within := errgroup.WithContext(ctx)
 	g.SetLimit(snapshotsAtOnce)
-	for location, is := range c.sources {
+	for key, is := range c.sources {
 		g.Go(func() error {
 			// The last byte of the last chunk tells that the object has all of them.
 			_, err := c.virtualChunk(within, is.ref, int64(is.ref.Length)-1, 1, nil)
@@ -39,49 +54,99 @@ func (c *inspection) virtual(ctx context.Context) error {
 			}
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			one := Finding{Kind: FoundSource, Path: c.paths[is.node], Chunk: is.ref.Index, Message: err.Error(), Manifest: is.manifest}
-			if errors.Is(err, virtual.ErrNotAllowed) {
-				one.Chunk, one.place = nil, path.Dir(location)+" "+one.Path
-			}
-			one.Key = location
-			found = append(found, one)
+			failed[key] = err
 			return nil
 		})
 	}
-	if err := cmp.Or(g.Wait(), ctx.Err()); err != nil {
+	if err := cmp.Or(g.Wait(), ctx.Err()); err != nil || len(failed) == 0 {
 		return err
 	}
-	sort.Slice(found, func(i, j int) bool { return found[i].Key < found[j].Key })
-	forbidden := map[string]int{}
-	for _, f := range found {
-		forbidden[f.place]++
-	}
-	for _, f := range found {
-		f.Key = "" // it lies beside the repository
-		if n := forbidden[f.place]; f.place != "" && n > 0 {
-			f.Message, forbidden[f.place] = fmt.Sprintf("%s (objects there: %d)", f.Message, n), 0
-		} else if f.place != "" {
-			continue
+	found, all := map[string]*Finding{}, []*Finding(nil)
+	objects := map[*Finding]map[string]bool{}
+	in := map[string]map[carrier]bool{} // where the references to a source are
+	for _, key := range slices.Sorted(maps.Keys(failed)) {
+		is, err := c.sources[key], failed[key]
+		location := string(is.ref.Location)
+		one := Finding{Kind: FoundSource, Path: c.paths[is.node], Chunk: is.ref.Index, Message: err.Error(), Manifest: is.manifest, in: map[carrier]bool{}}
+		place := location
+		if errors.Is(err, virtual.ErrNotAllowed) {
+			place, one.Path, one.Chunk = path.Dir(location)+"/", "", nil
 		}
-		c.add(f)
+		f := found[place]
+		if f == nil {
+			f = &one
+			found[place], objects[f] = f, map[string]bool{}
+			all = append(all, f)
+		}
+		objects[f][location], in[key] = true, f.in
+	}
+	if err := c.carriers(ctx, in); err != nil {
+		return err
+	}
+	for _, f := range all {
+		if f.Chunk == nil {
+			f.Message = fmt.Sprintf("%s (objects there: %d)", f.Message, len(objects[f]))
+		}
+		c.add(*f)
 	}
 	return nil
 }
 
-// affected is what a damaged manifest has an effect on.
+// carriers finds where the references to sources are.
+func (c *inspection) carriers(ctx context.Context, in map[string]map[carrier]bool) error {
+	again := c.newSurvey(nil)
+	again.failed = func(string, error) error { return nil } // it was found
+	again.onManifest = func(m *format.Manifest) error {
+		var key []byte
+		for _, refs := range m.Arrays() {
+			for ref, err := range refs.All() {
+				if err != nil {
+					return err
+				}
+				if ref.Payload != format.Virtual {
+					continue
+				}
+				key = appendSource(key[:0], &ref)
+				if to := in[string(key)]; to != nil {
+					to[carrier{m.ID, refs.Node}] = true
+				}
+			}
+		}
+		return nil
+	}
+	return again.visit(ctx, slices.Collect(maps.Keys(c.snapshots)))
+}
+
+// affected is what a finding has an effect on.
 type affected struct {
-	paths     []string
+	paths     map[string]bool
 	snapshots int
+	last      ID   // of them
 	isTip     bool // of main
+}
+
+// meet counts an array of a snapshot.
+func (a *affected) meet(path string, snapshot, tip ID) {
+	a.paths[path] = true
+	if a.last != snapshot {
+		a.last = snapshot
+		a.snapshots++
+	}
+	a.isTip = a.isTip || snapshot == tip
 }
 
 // trace adds to findings about manifests which arrays and snapshots they affect, and the
 // last snapshot of main without any of the damage.
 func (c *inspection) trace(ctx context.Context, is *state, ids []ID) error {
-	of, damaged := map[ID]*affected{}, map[ID]bool{}
-	for _, f := range c.report.Findings {
-		if f.Manifest != (ID{}) {
-			of[f.Manifest] = &affected{}
+	of, damaged := map[carrier][]*affected{}, map[ID]bool{}
+	all := make([]*affected, len(c.report.Findings))
+	for i, f := range c.report.Findings {
+		all[i] = &affected{paths: map[string]bool{}}
+		if f.in == nil && f.Manifest != (ID{}) {
+			f.in = map[carrier]bool{{manifest: f.Manifest}: true}
+		}
+		for at := range f.in {
+			of[at] = append(of[at], all[i])
 		}
 		if f.Kind == FoundDamaged || f.Kind == FoundMissing {
 			if id, ok := strings.CutPrefix(f.Key, snapshotFolder+"/"); ok {
@@ -105,19 +170,12 @@ func (c *inspection) trace(ctx context.Context, is *state, ids []ID) error {
 		}
 		again.mu.Lock()
 		defer again.mu.Unlock()
-		named := map[ID]bool{}
 		for _, n := range s.Nodes {
 			for _, m := range n.Manifests {
-				a := of[m.ID]
-				if a == nil {
-					continue
-				}
-				if !slices.Contains(a.paths, n.Path) {
-					a.paths = append(a.paths, n.Path)
-				}
-				if !named[m.ID] {
-					named[m.ID], a.isTip = true, a.isTip || id == tip
-					a.snapshots++
+				for _, at := range []carrier{{manifest: m.ID}, {m.ID, n.ID}} {
+					for _, a := range of[at] {
+						a.meet(n.Path, id, tip)
+					}
 				}
 				damaged[id] = damaged[id] || c.broken[m.ID]
 			}
@@ -138,26 +196,25 @@ func (c *inspection) trace(ctx context.Context, is *state, ids []ID) error {
 		}
 	}
 	for i := range c.report.Findings {
-		c.report.Findings[i].tell(of, damaged[tip], whole)
+		c.report.Findings[i].tell(all[i], damaged[tip], whole)
 	}
 	return nil
 }
 
 // tell adds to a finding what it affects.
-func (f *Finding) tell(of map[ID]*affected, isTipDamaged bool, whole ID) {
+func (f *Finding) tell(a *affected, isTipDamaged bool, whole ID) {
 	const most = 5
-	if a := of[f.Manifest]; a != nil && len(a.paths) > 0 {
-		slices.Sort(a.paths)
-		shown := a.paths[:min(most, len(a.paths))]
-		if f.Path == "" && len(a.paths) == 1 {
-			f.Path = a.paths[0]
+	if paths := slices.Sorted(maps.Keys(a.paths)); len(paths) > 0 {
+		shown := paths[:min(most, len(paths))]
+		if f.Path == "" && len(paths) == 1 {
+			f.Path = paths[0]
 		}
 		where := "not that of main"
 		if a.isTip {
 			where = "that of main, too"
 		}
 		f.Message += "; it affects " + strings.Join(shown, ", ")
-		if len(a.paths) > most {
+		if len(paths) > most {
 			f.Message += ", …"
 		}
 		f.Message += fmt.Sprintf(" (snapshots: %d, %s)", a.snapshots, where)

@@ -3,6 +3,7 @@
 package icechunk_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -228,4 +229,67 @@ func TestCheckForbidden(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
+}
+
+// TestCheckVirtualTraces counts every array and snapshot with references to an object
+// that has changed, also if another array has longer ones, and if earlier snapshots name
+// another version of it.
+func TestCheckVirtualTraces(t *testing.T) {
+	dir := t.TempDir()
+	source := dir + "/source"
+	try(t, os.WriteFile(source, make([]byte, 2400), 0o666))
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	try(t, os.Chtimes(source, at, at))
+	below, err := filestore.Open(dir+"/repo", &filestore.Options{Create: true})
+	try(t, err)
+	defer store.Close(below)
+	_, err = icechunk.Create(t.Context(), below, store.Path{}, nil)
+	try(t, err)
+	ctx := virtual.WithAllowed(t.Context(), "file://"+dir)
+	r, err := icechunk.Open(ctx, below, store.Path{}, &icechunk.Options{Location: "file://" + dir + "/repo"})
+	try(t, err)
+	put := func(s *icechunk.Session, key string, offset int64, at time.Time) {
+		t.Helper()
+		try(t, s.SetVirtual(store.MustKey(key), icechunk.Virtual{Location: "file://" + source, Offset: offset, Length: 800, Modified: at}))
+	}
+	look := func(ctx context.Context, want ...string) {
+		t.Helper()
+		r, err := icechunk.Open(ctx, below, store.Path{}, &icechunk.Options{Location: "file://" + dir + "/repo"})
+		try(t, err)
+		report, err := r.Check(ctx, &icechunk.CheckOptions{Virtual: true})
+		try(t, err)
+		if len(report.Findings) != len(want) {
+			t.Fatalf("%+v, want %q", report.Findings, want)
+		}
+		for i, f := range report.Findings {
+			if !strings.HasSuffix(f.Message, want[i]) {
+				t.Errorf("%+v, want %q", f, want[i])
+			}
+		}
+	}
+	s := session(t, r)
+	for _, name := range []string{"t2m", "tp"} {
+		_, err = zarr.At(s, name).CreateArray(ctx, large, nil)
+		try(t, err)
+	}
+	put(s, "t2m/c/0", 0, at)
+	commit(t, s, "t2m")
+	s = session(t, r)
+	put(s, "tp/c/0", 1600, at)
+	commit(t, s, "tp")
+	look(ctx)
+	look(t.Context(), "it affects /t2m, /tp (snapshots: 2, that of main, too)")
+	later := at.Add(time.Minute)
+	try(t, os.Chtimes(source, later, later))
+	look(ctx, "it affects /t2m, /tp (snapshots: 2, that of main, too)")
+	s = session(t, r)
+	put(s, "tp/c/0", 1600, later)
+	commit(t, s, "tp, scanned again")
+	look(ctx, "it affects /t2m, /tp (snapshots: 3, that of main, too)")
+	s = session(t, r)
+	put(s, "t2m/c/0", 0, later)
+	commit(t, s, "t2m, scanned again")
+	look(ctx, "it affects /t2m, /tp (snapshots: 3, not that of main)")
+	try(t, os.Remove(source))
+	look(ctx, "it affects /t2m, /tp (snapshots: 4, that of main, too)")
 }

@@ -60,7 +60,7 @@ type Finding struct {
 	// that of main.
 	Whole ID
 
-	place string // of objects that are not allowed
+	in map[carrier]bool // where the references to an object beside it are
 }
 
 // CheckReport says what [Repository.Check] has found.
@@ -90,7 +90,7 @@ type inspection struct {
 	files   map[ID]format.ManifestFile // what snapshots say of manifests
 	layout  map[ID][]placement         // where snapshots have the references of manifests
 	paths   map[format.NodeID]string
-	sources map[string]source // each object beside
+	sources map[string]source // each version of an object beside
 	broken  map[ID]bool       // manifests that cannot be read
 	logs    []ID
 	first   map[ID]bool // snapshots without a parent
@@ -254,7 +254,7 @@ func sameShape(is *shape, n *format.Node) bool {
 
 // manifest looks at a manifest that was read.
 func (c *inspection) manifest(m *format.Manifest) error {
-	name, all := manifestName(m.ID), 0
+	name, all, key := manifestName(m.ID), 0, []byte(nil)
 	for _, refs := range m.Arrays() {
 		all += refs.Len()
 		places, hidden := c.layout[m.ID], int64(0)
@@ -276,8 +276,12 @@ func (c *inspection) manifest(m *format.Manifest) error {
 				c.chunks.Add(ref.ID, ref.Offset+ref.Length)
 			case format.Virtual:
 				c.report.Virtual++
-				if last, ok := c.sources[string(ref.Location)]; c.opt.Virtual && (!ok || ref.Offset+ref.Length > last.ref.Offset+last.ref.Length) {
-					c.sources[string(ref.Location)] = source{ref.Clone(), refs.Node, m.ID}
+				if !c.opt.Virtual {
+					continue
+				}
+				key = appendSource(key[:0], &ref)
+				if last, ok := c.sources[string(key)]; !ok || ref.Offset+ref.Length > last.ref.Offset+last.ref.Length {
+					c.sources[string(key)] = source{ref.Clone(), refs.Node, m.ID}
 				}
 			}
 		}

@@ -374,7 +374,11 @@ func (r *Repository) find(ctx context.Context, is *state, at string) (ID, error)
 		if older != nil {
 			return id, older
 		}
-		return id, fmt.Errorf("%w: %q is no branch, snapshot or time; %s", ErrNoReference, at, is.known())
+		meant := ""
+		if _, err := r.tag(ctx, is, at); err == nil {
+			meant = " (did you mean " + tagPrefix + at + "?)"
+		}
+		return id, fmt.Errorf("%w: %q is no branch, snapshot or time%s; %s", ErrNoReference, at, meant, is.known())
 	case 1:
 		return id, nil
 	}
@@ -393,9 +397,9 @@ func (s *state) known() string {
 			}
 			names = append(names, ref.Name)
 		}
-		return what + " " + strings.Join(names, ", ")
+		return what + ": " + strings.Join(names, ", ")
 	}
-	text := list("there are the branches", s.branches)
+	text := list("the branches", s.branches)
 	if len(s.tags) > 0 {
 		text += list("; the tags (tag:NAME)", s.tags)
 	}
@@ -444,8 +448,8 @@ var times = []string{
 	time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05", "2006-01-02 15:04",
 }
 
-// errOlder means that no snapshot is as old as a time.
-var errOlder = fmt.Errorf("%w: no snapshot is that old", ErrNoReference)
+// errOlder means that no snapshot is as old as a time, which follows the text.
+var errOlder = fmt.Errorf("%w: no snapshot is as old", ErrNoReference)
 
 // ParseTime parses a time as a location has it: a day such as 2026-01-01, with or without
 // a time of the day, in UTC unless it says another zone.

@@ -108,15 +108,16 @@ func (r *Repository) Session(ctx context.Context, branch string) (*Session, erro
 	}, nil
 }
 
-// branchTip returns the snapshot of a branch. A tag is no target of writes.
+// branchTip returns the snapshot of a branch. Nothing else is a target of writes.
 func (r *Repository) branchTip(is *state, name string) (ID, error) {
 	id, err := named(is.branches, name, "branch", is)
 	if err == nil {
 		return id, nil
 	}
 	_, isSnapshot := format.ParseObjectID(name)
-	if _, tagErr := named(is.tags, name, "tag", is); tagErr == nil || isSnapshot {
-		return id, fmt.Errorf("%w: %q is a tag or a snapshot, which never changes: write to a branch", zarr.ErrInvalidArgument, name)
+	_, isTime := ParseTime(name)
+	if _, tagErr := named(is.tags, name, "tag", is); tagErr == nil || isSnapshot || isTime {
+		return id, fmt.Errorf("%w: %q is a tag, a snapshot or a time, which never changes: write to a branch", zarr.ErrInvalidArgument, name)
 	}
 	return id, err
 }

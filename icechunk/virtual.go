@@ -99,10 +99,6 @@ func decoded(text string) string {
 // its location.
 var errNoPlaces = fmt.Errorf("%w: the chunk is in a file beside the repository; open the repository with its location", zarr.ErrUnsupported)
 
-// slack is how much later than a reference says an object may have been modified: the
-// clocks of services differ, and times of references are in whole seconds.
-const slack = 2 * time.Second
-
 // virtualChunk reads the bytes of a chunk in an object beside the repository, of which a
 // request wants n from off on.
 func (r *Repository) virtualChunk(ctx context.Context, ref format.ChunkRef, off, n int64, dst []byte) ([]byte, error) {
@@ -141,17 +137,31 @@ func (r *Repository) virtualChunk(ctx context.Context, ref format.ChunkRef, off,
 	return out, nil
 }
 
-// changed reports whether an object is another one than a reference names, as far as that
-// is known.
+// changed reports whether an object is another one than a reference names, by the rule of
+// the reference: its ETag, else that it is not younger than the whole second that the
+// reference names. Writers round up to that second, so any later time is a change. An
+// older object may be the same one, because some writers store when they scanned it.
 func changed(ref format.ChunkRef, info store.Info) bool {
-	if etag, ok := etagOf(info.Version); len(ref.ETag) > 0 && ok {
-		return strings.Trim(string(ref.ETag), `"`) != etag
-	}
 	modified := info.Modified
 	if !info.FileTime.IsZero() {
 		modified = info.FileTime
 	}
-	return ref.Modified > 0 && !modified.IsZero() && modified.After(time.Unix(int64(ref.Modified), 0).Add(slack))
+	if len(ref.ETag) > 0 {
+		named := strings.Trim(string(ref.ETag), `"`)
+		if etag, ok := etagOf(info.Version); ok {
+			return named != etag
+		}
+		return !isFile(named, info)
+	}
+	return ref.Modified > 0 && !modified.IsZero() && modified.After(time.Unix(int64(ref.Modified), 0))
+}
+
+// isFile reports whether an ETag is one that the reference makes of a local file: inode,
+// microseconds since 1970 and size, in hexadecimal. The inode is not compared, because a
+// file that was moved with its time is the same.
+func isFile(etag string, info store.Info) bool {
+	_, rest, _ := strings.Cut(etag, "-")
+	return !info.FileTime.IsZero() && rest == fmt.Sprintf("%x-%x", info.FileTime.UnixMicro(), info.Size)
 }
 
 // etagOf returns the ETag that a version has. That of a bucket with versions has an ID

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -26,8 +27,8 @@ func fileURL(name string) string {
 }
 
 // virtualArray makes a repository in a folder, with an array whose second chunk is in a
-// file beside it.
-func virtualArray(t *testing.T, dir, file string, modified time.Time) string {
+// file beside it, of the version that a reference names.
+func virtualArray(t *testing.T, dir, file string, version icechunk.Virtual) string {
 	t.Helper()
 	data, err := binary.Append(nil, binary.LittleEndian, numbers(31, 28))
 	if err == nil {
@@ -52,7 +53,8 @@ func virtualArray(t *testing.T, dir, file string, modified time.Time) string {
 		err = zarr.Write(t.Context(), a, nil, numbers(0, 59))
 	}
 	if err == nil {
-		err = session.SetVirtual(store.MustKey("a/c/1"), icechunk.Virtual{Location: fileURL(file), Offset: 100, Length: int64(len(data)), Modified: modified})
+		version.Location, version.Offset, version.Length = fileURL(file), 100, int64(len(data))
+		err = session.SetVirtual(store.MustKey("a/c/1"), version)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +79,7 @@ func readAt(ctx context.Context, location string) ([]int32, error) {
 func TestVirtual(t *testing.T) {
 	dir, files := t.TempDir(), t.TempDir()
 	file := filepath.Join(files, "x.bin")
-	location := virtualArray(t, dir, file, time.Now()) + "/a"
+	location := virtualArray(t, dir, file, icechunk.Virtual{Modified: time.Now()}) + "/a"
 	if _, err := readAt(t.Context(), location); !errors.Is(err, virtual.ErrNotAllowed) {
 		t.Errorf("without permission: %v", err)
 	}
@@ -98,7 +100,7 @@ func TestVirtual(t *testing.T) {
 		"short":   func() error { return os.Truncate(file, 150) },
 		"missing": func() error { return os.Remove(file) },
 	} {
-		virtualArray(t, t.TempDir(), file, time.Now())
+		virtualArray(t, t.TempDir(), file, icechunk.Virtual{Modified: time.Now()})
 		if err := change(); err != nil {
 			t.Fatal(err)
 		}
@@ -108,9 +110,36 @@ func TestVirtual(t *testing.T) {
 	}
 }
 
+// TestVirtualTimes refuses a file from the first moment after the second that a reference
+// names, as the reference does, also where it names the ETag of a local file.
+func TestVirtualTimes(t *testing.T) {
+	files := t.TempDir()
+	file := filepath.Join(files, "x.bin")
+	ctx, scanned := virtual.WithAllowed(t.Context(), files), time.Date(2026, 1, 1, 0, 30, 0, 3e8, time.UTC)
+	location := virtualArray(t, t.TempDir(), file, icechunk.Virtual{Modified: scanned}) + "/a"
+	etag := fmt.Sprintf("1f-%x-%x", scanned.UnixMicro(), 100+28*4)
+	byETag := virtualArray(t, t.TempDir(), file, icechunk.Virtual{ETag: etag}) + "/a"
+	for after, want := range map[time.Duration][2]bool{
+		0: {true, true}, -time.Hour: {true, false}, 700 * time.Millisecond: {true, false}, 700*time.Millisecond + time.Microsecond: {}, 1200 * time.Millisecond: {}, time.Hour: {},
+	} {
+		try(t, os.Chtimes(file, scanned.Add(after), scanned.Add(after)))
+		for i, location := range []string{location, byETag} {
+			if _, err := readAt(ctx, location); want[i] != (err == nil) || err != nil && !errors.Is(err, zarr.ErrSourceChanged) {
+				t.Errorf("%v later: %s: %v", after, location, err)
+			}
+		}
+	}
+	try(t, os.Chtimes(file, scanned, scanned))
+	try(t, os.Truncate(file, 100+28*4+1))
+	try(t, os.Chtimes(file, scanned, scanned))
+	if _, err := readAt(ctx, byETag); !errors.Is(err, zarr.ErrSourceChanged) {
+		t.Errorf("a longer file: %v", err)
+	}
+}
+
 // TestLocations divides locations.
 func TestLocations(t *testing.T) {
-	location := virtualArray(t, t.TempDir(), filepath.Join(t.TempDir(), "x"), time.Time{})
+	location := virtualArray(t, t.TempDir(), filepath.Join(t.TempDir(), "x"), icechunk.Virtual{})
 	at := location[:len(location)-len("@main")]
 	for _, good := range []string{at, at + "@main", at + "@branch:main", at + "@main/", at + "@", at + "@%6dain", at + "@1CECHNKREP0F1RSTCMT0", at + "@snapshot:1cechnkrep0f1rstcmt0", at + "@time:2999-01-01"} {
 		s, _, err := store.OpenLocation(t.Context(), good, store.ReadOnly)

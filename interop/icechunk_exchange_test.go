@@ -203,7 +203,8 @@ func TestIcechunkVirtual(t *testing.T) {
 		}
 	}
 	// With the container in the repository, readers need not describe the place.
-	check(t, r.AddContainer(t.Context(), "file://"+filepath.ToSlash(files)))
+	_, err := r.AddContainer(t.Context(), "file://"+filepath.ToSlash(files))
+	check(t, err)
 	var described, stored map[string]elements
 	oracle.ask(t, map[string]any{"op": "hashes", "folder": files, "group": "set0"}, &described)
 	oracle.ask(t, map[string]any{"op": "hashes", "folder": files, "group": "set0", "stored": true}, &stored)
@@ -253,7 +254,8 @@ func TestIcechunkVirtualBucket(t *testing.T) {
 	request := map[string]any{"op": "hashes", "group": "g", "bucket": bucket, "endpoint": service.URL, "user": s3test.User, "secret": s3test.Secret}
 	oracle := startReference(t, dir)
 	oracle.ask(t, request, &found)
-	check(t, r.AddContainer(t.Context(), "s3://"+bucket+"/100%25%20of%20a%20b+c.zarr?region=us-east-1&endpoint="+service.URL))
+	_, err = r.AddContainer(t.Context(), "s3://"+bucket+"/100%25%20of%20a%20b+c.zarr?region=us-east-1&endpoint="+service.URL)
+	check(t, err)
 	var stored map[string]elements
 	request["stored"], request["prefix"] = true, "s3://"+bucket+"/"+node+"/"
 	oracle.ask(t, request, &stored)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,21 +23,26 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/place"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
 	"varve.dev/zarr/cmd/varve/internal/upkeep"
 	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/icechunk"
 	"varve.dev/zarr/store"
+	"varve.dev/zarr/store/memstore"
 )
 
 // icechunkFlags are the flags of varve icechunk.
 type icechunkFlags struct {
 	at, reset string
 	remove    bool
+	dry, yes  bool
 	limit     int
 	isLimited bool // a limit was given
 	shown     string
+	// trial has a copy of the object repo in memory, on which changes are tried.
+	trial *icechunk.Repository
 }
 
 func newIcechunkCommand() *cobra.Command {
@@ -54,6 +60,7 @@ func newIcechunkCommand() *cobra.Command {
 
 Nodes are at icechunk+REPOSITORY@REF/PATH, where REF is a branch, tag:NAME, a snapshot or a time. Commands that
 change one make a commit, with -m as its message. The log shows who made it if --metadata says so.
+On a terminal, --delete and --reset of branches and tags ask first; elsewhere they need --yes.
 
 If others have committed meanwhile, append, compact and others begin again after them. A command by positions
 that mean other elements now is refused.`,
@@ -67,6 +74,8 @@ that mean other elements now is refused.`,
 	c.Flags().StringVar(&f.at, "at", "", "make the branch or tag at `REF` (default: that of REPOSITORY@REF, or main)")
 	c.Flags().StringVar(&f.reset, "reset", "", "move the branch to `REF`")
 	c.Flags().BoolVar(&f.remove, "delete", false, "delete the branch or tag")
+	c.Flags().BoolVar(&f.dry, "dry-run", false, "change nothing, and say what would change")
+	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask before --delete and --reset")
 	c.Flags().IntVar(&f.limit, "limit-commits", 0, "list at most `N` commits (default: all)")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		err := f.run(cmd, args)
@@ -116,14 +125,39 @@ func (f *icechunkFlags) run(cmd *cobra.Command, args []string) error {
 		return initRepository(cmd, location)
 	}
 	access := store.ReadOnly
-	if len(args) > 2 {
+	if len(args) > 2 && !f.dry {
 		access = store.ReadWrite
 	}
 	r, err := node.OpenRepository(cmd.Context(), location, access)
 	if err != nil {
 		return err
 	}
-	return errors.Join(actions[args[0]](cmd, r.Repository, at, args[2:]), r.Close())
+	on := r.Repository
+	if f.dry || (f.remove || f.reset != "") && !f.yes {
+		f.trial, err = rehearsed(cmd.Context(), r)
+	}
+	if f.dry {
+		on = f.trial
+	}
+	if err == nil {
+		err = actions[args[0]](cmd, on, at, args[2:])
+	}
+	return errors.Join(err, r.Close())
+}
+
+// rehearsed returns a repository in memory with the object repo of another one. That has
+// the history, the references and the configuration.
+func rehearsed(ctx context.Context, r *node.Repository) (*icechunk.Repository, error) {
+	const name = "repo"
+	data, _, err := r.Store.Get(ctx, r.Root.MustKey(name), store.Request{}, nil)
+	if err != nil {
+		return nil, err
+	}
+	m := memstore.New()
+	if _, err := store.Write(ctx, m, store.Put(store.MustKey(name), data), store.Sync); err != nil {
+		return nil, err
+	}
+	return icechunk.Open(ctx, m, store.Path{}, nil)
 }
 
 // check returns an error for what the action would ignore. at is what follows @ in
@@ -131,6 +165,10 @@ func (f *icechunkFlags) run(cmd *cobra.Command, args []string) error {
 func (f *icechunkFlags) check(action, at string, names []string) error {
 	named := len(names) > 0
 	switch {
+	case f.dry && !named:
+		return failure.BadUsage("--dry-run is for a change of a branch, a tag or a container: give its NAME")
+	case f.yes && (action != "branch" && action != "tag" || !f.remove && f.reset == ""):
+		return failure.BadUsage("--yes is for --delete and --reset of a branch or tag")
 	case action == "init" && named:
 		return failure.BadArgument("init takes a repository alone, and makes the branch main")
 	case action == "log" && named:
@@ -233,9 +271,9 @@ func (f *icechunkFlags) branch(cmd *cobra.Command, r *icechunk.Repository, at st
 	}
 	switch name := names[0]; {
 	case f.remove:
-		return f.moved(cmd, r, "branch", name, "deleted", "--at", func() error { return r.DeleteBranch(ctx, name) })
+		return f.moved(cmd, r, "branch", name, "deleted", "--at", "deletes the branch "+name+" of "+f.shown, func(r *icechunk.Repository) error { return r.DeleteBranch(ctx, name) })
 	case f.reset != "":
-		return f.moved(cmd, r, "branch", name, "moved to "+f.reset, "--reset", func() error { return r.ResetBranch(ctx, name, f.reset) })
+		return f.moved(cmd, r, "branch", name, "moved to "+f.reset, "--reset", "moves the branch "+name+" of "+f.shown+" to "+f.reset, func(r *icechunk.Repository) error { return r.ResetBranch(ctx, name, f.reset) })
 	default:
 		return f.created(cmd, "branch", name, r.CreateBranch(ctx, name, cmp.Or(f.at, at)), r.Branches)
 	}
@@ -246,7 +284,7 @@ func (f *icechunkFlags) tag(cmd *cobra.Command, r *icechunk.Repository, at strin
 		return f.list(cmd, "tags", r.Tags)
 	}
 	if f.remove {
-		return f.moved(cmd, r, "tag", names[0], "deleted", "--at", func() error { return r.DeleteTag(cmd.Context(), names[0]) })
+		return f.moved(cmd, r, "tag", names[0], "deleted", "--at", "deletes the tag "+names[0]+" of "+f.shown+", whose name is never used again", func(r *icechunk.Repository) error { return r.DeleteTag(cmd.Context(), names[0]) })
 	}
 	return f.created(cmd, "tag", names[0], r.CreateTag(cmd.Context(), names[0], cmp.Or(f.at, at)), r.Tags)
 }
@@ -262,6 +300,9 @@ func (f *icechunkFlags) container(cmd *cobra.Command, r *icechunk.Repository, _ 
 		for _, prefix := range list {
 			lines = append(lines, phrase.Printable(session.WithoutSecrets(prefix)))
 		}
+		if len(list) == 0 {
+			lines = append(lines, "no containers")
+		}
 		return session.PrintLines(cmd, map[string]any{"containers": append([]string{}, list...)}, lines...)
 	}
 	location := names[0]
@@ -276,7 +317,16 @@ func (f *icechunkFlags) container(cmd *cobra.Command, r *icechunk.Repository, _ 
 	if f.remove {
 		return f.done(cmd, "container", shown, "deleted", r.RemoveContainer(ctx, location))
 	}
-	return f.done(cmd, "container", shown, "added", r.AddContainer(ctx, location))
+	if u, err := url.Parse(location); err == nil && u.Scheme == "file" {
+		if info, err := os.Stat(node.LocalPath(location)); err != nil || !info.IsDir() {
+			return failure.NotFound("there is no folder %s on this machine", shown)
+		}
+	}
+	added, err := r.AddContainer(ctx, location)
+	if err == nil && !added {
+		return session.PrintLines(cmd, map[string]any{"container": shown, "done": nil, "dry_run": f.dry}, fmt.Sprintf("container %s: it is there already", phrase.Printable(shown)))
+	}
+	return f.done(cmd, "container", shown, "added", err)
 }
 
 // created prints where a new reference leads.
@@ -290,17 +340,17 @@ func (f *icechunkFlags) created(cmd *cobra.Command, kind, name string, err error
 	}
 	// Another program may have deleted it meanwhile.
 	var snapshot any
-	text := fmt.Sprintf("%s %s: created", kind, phrase.Printable(name))
+	text := fmt.Sprintf("%s %s: %s", kind, phrase.Printable(name), f.past("created"))
 	if i := slices.IndexFunc(refs, func(ref icechunk.Reference) bool { return ref.Name == name }); i >= 0 {
 		snapshot = refs[i].Snapshot.String()
 		text += " at " + refs[i].Snapshot.String()
 	}
-	return session.PrintLines(cmd, map[string]any{kind: name, "done": "created", "snapshot": snapshot}, text)
+	return session.PrintLines(cmd, map[string]any{kind: name, "done": "created", "dry_run": f.dry, "snapshot": snapshot}, text)
 }
 
 // moved moves or deletes a reference. It prints where that led, and the flag of varve
 // icechunk branch that makes a branch there again.
-func (f *icechunkFlags) moved(cmd *cobra.Command, r *icechunk.Repository, kind, name, what, undo string, change func() error) error {
+func (f *icechunkFlags) moved(cmd *cobra.Command, r *icechunk.Repository, kind, name, what, undo, warning string, change func(*icechunk.Repository) error) error {
 	ctx, list := cmd.Context(), r.Branches
 	if kind == "tag" {
 		list = r.Tags
@@ -315,8 +365,13 @@ func (f *icechunkFlags) moved(cmd *cobra.Command, r *icechunk.Repository, kind, 
 		return nil, err
 	}
 	from, err := at()
+	if err == nil && !f.dry && !f.yes {
+		if err = change(f.trial); err == nil {
+			err = place.Confirm(cmd, phrase.Printable(warning))
+		}
+	}
 	if err == nil {
-		err = change()
+		err = change(r)
 	}
 	if err != nil || from == nil {
 		return f.done(cmd, kind, name, what, err)
@@ -333,12 +388,12 @@ func (f *icechunkFlags) moved(cmd *cobra.Command, r *icechunk.Repository, kind, 
 	if to != nil {
 		led = to.String()
 	}
-	text := fmt.Sprintf("%s %s: %s, from %v", kind, phrase.Printable(name), phrase.Printable(what), from)
+	text := fmt.Sprintf("%s %s: %s, from %v", kind, phrase.Printable(name), f.past(what), from)
 	if n > 0 {
 		text += fmt.Sprintf("; it alone led to %s: until varve icechunk gc deletes that, varve icechunk branch %s %s %s %v goes back",
 			phrase.Plural(int64(n), "commit"), phrase.Word(f.shown), phrase.Word(name), undo, from)
 	}
-	return session.PrintLines(cmd, map[string]any{kind: name, "done": what, "from": from.String(), "to": output.Present(led), "commits_unreached": n}, text)
+	return session.PrintLines(cmd, map[string]any{kind: name, "done": what, "dry_run": f.dry, "from": from.String(), "to": output.Present(led), "commits_unreached": n}, text)
 }
 
 // done prints what was done to a reference.
@@ -349,7 +404,15 @@ func (f *icechunkFlags) done(cmd *cobra.Command, kind, name, what string, err er
 	if err != nil {
 		return err
 	}
-	return session.PrintLines(cmd, map[string]any{kind: name, "done": what}, fmt.Sprintf("%s %s: %s", kind, phrase.Printable(name), phrase.Printable(what)))
+	return session.PrintLines(cmd, map[string]any{kind: name, "done": what, "dry_run": f.dry}, fmt.Sprintf("%s %s: %s", kind, phrase.Printable(name), f.past(what)))
+}
+
+// past says what was done, or would be.
+func (f *icechunkFlags) past(what string) string {
+	if f.dry {
+		what = "would be " + what
+	}
+	return phrase.Printable(what)
 }
 
 // list prints references.

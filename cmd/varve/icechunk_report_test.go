@@ -122,6 +122,18 @@ func TestIcechunkMessages(t *testing.T) {
 		{"write " + local + " --value 3 -m x", 2, "this command makes none"},
 		{"cat M/a -m x", 2, "this command makes none"},
 		{"icechunk tag " + dir + " v2 -m x", 2, "this command makes none"},
+		{"compact M/a --to 3 --plan " + local + ".json -m plan", 2, "--plan makes no commit: give -m, --metadata and --amend to varve run"},
+		{"cat icechunk+" + dir + "@v1/a", 1, `"v1" is no branch, snapshot or time (did you mean tag:v1?); the branches: main; the tags (tag:NAME): v1`},
+		{"cat icechunk+" + dir + "@2001-01-01/a", 1, "no snapshot is as old as 2001-01-01: the oldest of the branch main is "},
+		{"icechunk export " + dir + "@main " + local + "3", 1, "is a repository: did you mean icechunk+file://" + dir + "@main?"},
+		{"icechunk import " + local + " " + dir + "@dev", 1, "is a repository: did you mean icechunk+file://" + dir + "@dev?"},
+		{"icechunk init " + dir + "@dev", 1, "is a repository: did you mean icechunk+file://" + dir + "@dev?"},
+		{"icechunk import " + local + " " + dir, 1, "icechunk+file://" + dir + "@main/a.zarr puts it into the group"},
+		{"append icechunk+" + dir + "/zzz b.npy", 1, "write @main before the path of a node, as in repo@main/zzz\n"},
+		{"append icechunk+" + dir + "@2999-01-01/b b.npy", 1, `"2999-01-01" is a tag, a snapshot or a time, which never changes: write to a branch`},
+		{"append icechunk+" + dir + "@dev/b b.npy", 1, `branch "dev"; the branches: main; the tags (tag:NAME): v1` + "\n"},
+		{"append M/b b.npy", 1, "varve create " + main + "/b --from b.npy makes it of the first file"},
+		{"append " + dir + "/b b.npy", 1, "is a repository of Icechunk (did you mean icechunk+file://" + dir + "@main/b?)\n"},
 		{"copy M/a " + local + "2 -m x", 0, "note: no branch was changed, so no commit has the message of -m\n"},
 		{"icechunk diff " + dir + " tag:v1 main", 1, "tag:v1 and main of " + dir + " differ"},
 		{"rechunk M/a M/f --chunks 2 --follow", 1, "has no place for what a follower has read"},
@@ -214,13 +226,14 @@ func TestIcechunkOverwrites(t *testing.T) {
 	fields := func(line string) []string { return fieldsIn(dir, strings.ReplaceAll(line, "FILES", files)) }
 	must(t, "", fields("icechunk init DIR/repo")...)
 	t.Chdir(files)
+	note := "to read the chunks, give every command --allow " + files + "; readers in Python need varve icechunk container file://" + dir + "/repo " + files + ", once"
 	made := decode(t, must(t, "", fields("virtualize monthly_one_chunk_01.nc -o REPO@main/v --json")...))
-	if text := made["notes"].([]any)[0]; text != "to read the chunks, give every command --allow "+files {
+	if text := made["notes"].([]any)[0]; text != note {
 		t.Error(text)
 	}
 	must(t, "", fields("virtualize monthly_one_chunk_01.nc monthly_one_chunk_02.nc --concat time -o months.vz")...)
 	made = decode(t, must(t, "", fields("icechunk import --reference months.vz REPO@main/w --json")...))
-	if text := made["notes"].([]any)[0]; text != "to read the chunks, give every command --allow "+files {
+	if text := made["notes"].([]any)[0]; text != note {
 		t.Error(text)
 	}
 	later := time.Now().Add(time.Hour)

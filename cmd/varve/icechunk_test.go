@@ -61,7 +61,7 @@ func TestIcechunk(t *testing.T) {
 		t.Errorf("the commit before is %s", got)
 	}
 	must(t, "", "check", at+"main")
-	must(t, "", "icechunk", "tag", dir, "v1", "--delete")
+	must(t, "", "icechunk", "tag", dir, "v1", "--delete", "--yes")
 	for what, args := range map[string][]string{
 		"name is never used again": {"icechunk", "tag", dir, "v1"}, "exists already": {"icechunk", "init", dir},
 		"no such reference": {"info", at + "tag:v1"}, "write to a branch": {"append", at + second + "/a", "x.npy"},
@@ -259,22 +259,72 @@ func TestIcechunkUndo(t *testing.T) {
 		if line = strings.TrimSuffix(line, " goes back\n"); !found || line != want || !strings.Contains(out, "from "+last) || !strings.Contains(out, "led to 1 commit") {
 			t.Fatalf("%s, want %s", out, want)
 		}
-		must(t, "", strings.Fields(line)...)
+		args = strings.Fields(line)
+		if slices.Contains(args, "--reset") {
+			args = append(args, "--yes")
+		}
+		must(t, "", args...)
 	}
-	undo("icechunk branch "+dir+" main --reset "+last, "branch", dir, "main", "--reset", first)
+	undo("icechunk branch "+dir+" main --reset "+last, "branch", dir, "main", "--reset", first, "--yes")
 	must(t, "", "icechunk", "branch", dir, "dev")
-	must(t, "", "icechunk", "branch", dir, "main", "--reset", first)
-	undo("icechunk branch "+dir+" dev --at "+last, "branch", dir, "dev", "--delete")
+	must(t, "", "icechunk", "branch", dir, "main", "--reset", first, "--yes")
+	undo("icechunk branch "+dir+" dev --at "+last, "branch", dir, "dev", "--delete", "--yes")
 	must(t, "", "icechunk", "tag", dir, "v1", "--at", "dev")
-	must(t, "", "icechunk", "branch", dir, "dev", "--delete")
-	undo("icechunk branch "+dir+" v1 --at "+last, "tag", dir, "v1", "--delete")
-	is := decode(t, must(t, "", "icechunk", "branch", dir, "v1", "--reset", "main", "--json"))
+	must(t, "", "icechunk", "branch", dir, "dev", "--delete", "--yes")
+	undo("icechunk branch "+dir+" v1 --at "+last, "tag", dir, "v1", "--delete", "--yes")
+	is := decode(t, must(t, "", "icechunk", "branch", dir, "v1", "--reset", "main", "--yes", "--json"))
 	if is["from"] != last || is["to"] != first || is["commits_unreached"] != 1.0 {
 		t.Error(is)
 	}
-	is = decode(t, must(t, "", "icechunk", "branch", dir, "v1", "--delete", "--json"))
+	is = decode(t, must(t, "", "icechunk", "branch", dir, "v1", "--delete", "--yes", "--json"))
 	if is["from"] != first || is["to"] != nil || is["commits_unreached"] != 0.0 {
 		t.Error(is)
+	}
+}
+
+// TestIcechunkAsks deletes and moves references only with --yes, after it has found that
+// it can. A dry run of every change says the same and changes nothing.
+func TestIcechunkAsks(t *testing.T) {
+	dir, main := repositoryWithArray(t)
+	first := strings.Fields(must(t, "", "icechunk", "log", main, "--limit-commits", "2"))
+	must(t, "", "icechunk", "tag", dir, "v1")
+	must(t, "", "icechunk", "branch", dir, "dev")
+	refusesAll(t, dir, map[string]string{
+		"icechunk tag " + dir + " v1 --delete":                       "this deletes the tag v1 of " + dir + ", whose name is never used again: give --yes, or --dry-run",
+		"icechunk branch " + dir + " dev --delete":                   "this deletes the branch dev of " + dir + ": give --yes, or --dry-run",
+		"icechunk branch " + dir + " main --reset " + first[0]:       "this moves the branch main of " + dir + " to " + first[0] + ": give --yes",
+		"icechunk branch " + dir + " none --delete":                  `branch "none"`,
+		"icechunk branch " + dir + " main --reset none --dry-run":    `"none" is no branch`,
+		"icechunk branch " + dir + " main --delete --dry-run":        "always has the branch main",
+		"icechunk tag " + dir + " v1 --dry-run":                      "exists already",
+		"icechunk tag " + dir + " v2 --yes":                          "--yes is for --delete and --reset",
+		"icechunk tag " + dir + " --dry-run":                         "give its NAME",
+		"icechunk tag icechunk+" + dir + "@main v2 -m x":             "this command makes none",
+		"icechunk expire icechunk+" + dir + " --older-than 0s -m x":  "this command makes none",
+		"icechunk clone icechunk+" + dir + "@main " + dir + "2 -m x": "this command makes none",
+	})
+	before := treeOf(t, dir)
+	for line, want := range map[string]string{
+		"tag " + dir + " v1 --delete":        "tag v1: would be deleted, from ",
+		"branch " + dir + " dev --delete":    "branch dev: would be deleted, from ",
+		"branch " + dir + " dev --reset v1":  "",
+		"branch " + dir + " new":             "branch new: would be created at ",
+		"tag " + dir + " new --at dev":       "tag new: would be created at ",
+		"container " + dir + " s3://bucket/": "container s3://bucket/: would be added",
+	} {
+		if want == "" {
+			line, want = strings.ReplaceAll(line, "v1", "tag:v1"), "branch dev: would be moved to tag:v1, from "
+		}
+		args := append([]string{"icechunk"}, strings.Fields(line+" --dry-run")...)
+		if out := must(t, "", args...); !strings.HasPrefix(out, want) {
+			t.Errorf("%s: %s, want %s", line, out, want)
+		}
+		if is := decode(t, must(t, "", append(args, "--json")...)); is["dry_run"] != true {
+			t.Error(is)
+		}
+	}
+	if treeOf(t, dir) != before {
+		t.Error("a dry run has changed something")
 	}
 }
 
@@ -406,6 +456,9 @@ func TestIcechunkContainers(t *testing.T) {
 	dir := filepath.ToSlash(filepath.Join(t.TempDir(), "repo"))
 	must(t, "", "icechunk", "init", dir)
 	raw := filepath.ToSlash(t.TempDir())
+	if got := must(t, "", "icechunk", "container", dir); got != "no containers\n" {
+		t.Errorf("%q", got)
+	}
 	for _, line := range []string{raw, "s3://bucket/raw?region=us-east-1", "gs://bucket/x/"} {
 		if out := must(t, "", "icechunk", "container", dir, line); !strings.Contains(out, "added") {
 			t.Error(out)
@@ -418,7 +471,7 @@ func TestIcechunkContainers(t *testing.T) {
 	if got := decode(t, must(t, "", "icechunk", "container", dir, "--json"))["containers"]; len(got.([]any)) != 2 {
 		t.Error(got)
 	}
-	if got := must(t, "", "icechunk", "container", dir, "s3://bucket/raw?region=us-east-1"); !strings.Contains(got, "added") {
+	if got := must(t, "", "icechunk", "container", dir, "s3://bucket/raw?region=us-east-1"); got != "container s3://bucket/raw: it is there already\n" {
 		t.Error(got)
 	}
 	if repo, err := os.ReadDir(dir + "/overwritten"); err != nil || len(repo) != 4 {
@@ -426,6 +479,7 @@ func TestIcechunkContainers(t *testing.T) {
 	}
 	refusesAll(t, dir, map[string]string{
 		"icechunk container " + dir + " gs://bucket/x --delete": "no such reference",
+		"icechunk container " + dir + " " + raw + "2":           "there is no folder file://" + raw + "2 on this machine",
 		"icechunk container " + dir + " s3://b?colour=red":      "is none of a container",
 		"icechunk container " + dir + " s3://b --at main":       "are for branch and tag",
 		"icechunk container " + dir + " --delete":               "need the NAME",

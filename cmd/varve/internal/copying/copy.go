@@ -251,7 +251,7 @@ func intoGroup(cmd *cobra.Command, from, to string, err error) error {
 	if suffix := path.Ext(name); suffix != ".zarr" { // the copy is no manifest, file or archive
 		name = strings.TrimSuffix(name, suffix)
 	}
-	e.Err = fmt.Errorf("%w; %s/%s puts it into the group", e.Err, node.Clean(to), name)
+	e.Err = fmt.Errorf("%w; %s puts it into the group", e.Err, node.InGroup(to, name))
 	return errors.Join(err, g.Close())
 }
 

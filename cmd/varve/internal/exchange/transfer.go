@@ -45,6 +45,9 @@ Chunks are copied as they are stored, by the service where it can. Nodes of form
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		to, err := nodeIn(args[1])
 		if err == nil {
+			err = node.Undivided(cmd.Context(), args[1])
+		}
+		if err == nil {
 			err = ensure(cmd, args[0], to, *dry)
 		}
 		switch {
@@ -76,6 +79,9 @@ it can, and virtual chunks from where they are. The metadata of a group is conso
 	yes := c.Flags().Bool("yes", false, "do not ask before --overwrite removes a group")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		from, err := nodeIn(args[0])
+		if err == nil {
+			err = node.Undivided(cmd.Context(), args[0])
+		}
 		if err != nil {
 			return err
 		}
@@ -155,6 +161,9 @@ func ensure(cmd *cobra.Command, source, location string, dry bool) error {
 
 // CheckPlace returns an error if a new repository at a location would be in another one.
 func CheckPlace(cmd *cobra.Command, location string) error {
+	if err := node.Undivided(cmd.Context(), location); err != nil {
+		return err
+	}
 	if !strings.Contains(location, "://") {
 		name, err := filepath.Abs(location)
 		if err != nil {

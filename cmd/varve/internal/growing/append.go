@@ -155,7 +155,7 @@ func grow(cmd *cobra.Command, location string, files []string, formatName, axisT
 		if many, _ := node.IsGroup(cmd, location); many {
 			return growOf(cmd, location, sources, missing, formatName, axisText, c)
 		}
-		return notMade(location, sources, err)
+		return notMade(cmd, location, sources, err)
 	}
 	defer a.Close()
 	if err := growth.Met(a, expect); err != nil {
@@ -186,9 +186,15 @@ func grow(cmd *cobra.Command, location string, files []string, formatName, axisT
 
 // notMade adds to the error for a node that is not there which command makes it of the
 // first source.
-func notMade(location string, sources []string, err error) error {
+func notMade(cmd *cobra.Command, location string, sources []string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) || len(sources) == 0 || sources[0] == "-" {
 		return err
+	}
+	if meant := node.RepositoryMeant(cmd.Context(), location, err); meant.Error() != err.Error() {
+		return meant
+	}
+	if node.IsRepository(location) && !node.HasRoot(cmd.Context(), location) {
+		return err // which says what is missing before the node
 	}
 	first, to := phrase.Word(sources[0]), phrase.Word(location)
 	switch {

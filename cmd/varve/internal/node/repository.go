@@ -110,6 +110,44 @@ func isRepositoryAt(ctx context.Context, at string) bool {
 	return err == nil
 }
 
+// HasRoot reports whether the reference of a location in a repository leads to a snapshot.
+func HasRoot(ctx context.Context, location string) bool {
+	_, at, name, err := icechunk.ParseLocation(location)
+	if err != nil || at == "" {
+		return false
+	}
+	s, _, err := store.OpenLocation(ctx, strings.TrimSuffix(Clean(location), "/"+name), store.ReadOnly)
+	if err != nil {
+		return false
+	}
+	_ = store.Close(s) // it was only read
+	return true
+}
+
+// InGroup returns the location of a node below a group, which may be the root of a
+// repository that was given without a branch.
+func InGroup(group, name string) string {
+	text, query, hasQuery := strings.Cut(Clean(group), "?")
+	if IsRepository(text) && !strings.Contains(text, "@") {
+		text += "@main"
+	}
+	text += "/" + name
+	if hasQuery {
+		text += "?" + query
+	}
+	return text
+}
+
+// Undivided returns an error for the location of a repository that lacks icechunk+ before
+// it and has a reference after it. A folder may have @ in its name.
+func Undivided(ctx context.Context, at string) error {
+	before, after, divided := strings.Cut(at, "@")
+	if !divided || IsRepository(at) || isRepositoryAt(ctx, at) || !isRepositoryAt(ctx, before) {
+		return nil
+	}
+	return failure.BadArgument("%s is a repository: did you mean %s?", phrase.Word(before), phrase.Word(session.RepositoryLocation(before)+"@"+after))
+}
+
 // emptyText returns a hint for a location in a repository that does not exist or has no
 // nodes, and else "".
 func emptyText(ctx context.Context, at string) string {

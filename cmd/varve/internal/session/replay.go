@@ -208,11 +208,17 @@ func checkMessage(cmd *cobra.Command, args []string) error {
 	case text.Changed && strings.TrimSpace(text.Value.String()) == "":
 		return failure.BadUsage("-m is the message of a commit, and this one is empty: leave it out for the name of the command")
 	}
+	if plan := cmd.Flags().Lookup("plan"); plan != nil && plan.Changed {
+		return failure.BadUsage("--plan makes no commit: give -m, --metadata and --amend to varve run, which makes it")
+	}
 	if out := cmd.Flags().Lookup("output"); out != nil {
 		args = append(slices.Clone(args), out.Value.String())
 	}
 	named := slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "icechunk+") })
 	// An import names a repository by its folder, and a run by its plan.
+	if parent := cmd.Parent(); cmd.Name() == "icechunk" || parent != nil && parent.Name() == "icechunk" {
+		named = false // but for an import, they commit nothing to a branch
+	}
 	if named = named || cmd.Name() == "import" || cmd.Name() == "run"; named && cmd.Flags().Lookup("dry-run") != nil {
 		return nil
 	}

@@ -16,11 +16,13 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/place"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/convert"
 	"varve.dev/zarr/icechunk"
+	"varve.dev/zarr/internal/kerchunk"
 	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
@@ -82,10 +84,23 @@ func (f *virtualizeFlags) intoRepository(cmd *cobra.Command, files []string) (er
 		return err
 	}
 	r.describe(m)
-	if text := permissionText(f.out, location, m.Sources); text != "" {
+	sources := slices.DeleteFunc(slices.Clone(m.Sources), isCopied)
+	if name := node.Clean(files[0]); len(files) == 1 && (strings.HasSuffix(name, virtual.Suffix) || strings.HasSuffix(name, kerchunk.Suffix)) {
+		led := map[string]bool{} // to which the references lead; blocks of them repeat it
+		for _, s := range sources {
+			led[s.Location] = true
+		}
+		r.Files = len(led)
+	}
+	if text := permissionText(f.out, location, sources); text != "" {
 		r.note("%s", text)
 	}
 	return r.show(cmd)
+}
+
+// isCopied reports whether a source lies in a manifest. The repository copies its bytes.
+func isCopied(s virtual.Source) bool {
+	return strings.HasPrefix(s.Location, "data/") || strings.Contains(s.Location, virtual.Suffix+"/data/")
 }
 
 // permissionText says what readers of the references need. The folders are absolute, so
@@ -111,6 +126,9 @@ func permissionText(out, manifest string, sources []virtual.Source) string {
 	text := "to read the chunks, give every command " + allowText(folders)
 	if isLocal && !strings.HasPrefix(out, "icechunk+file:") {
 		text += "; files of this machine are read for repositories on this machine only, and this one is elsewhere"
+	}
+	if repository, _, _, err := icechunk.ParseLocation(out); err == nil {
+		text += fmt.Sprintf("; readers in Python need varve icechunk container %s %s, once", phrase.Word(session.WithoutSecrets(repository)), phrase.Word(folders[0]))
 	}
 	return text
 }
