@@ -46,9 +46,10 @@ func TestStatus(t *testing.T) {
 		_, commits := begun.Commit(t.Context(), "late")
 		_, collects := r.CollectGarbage(t.Context(), noAge)
 		_, expires := r.Expire(t.Context(), time.Now().Add(time.Hour), nil)
+		_, adds := r.AddContainer(t.Context(), "s3://bucket")
 		for what, err := range map[string]error{
 			"session": tips, "commit": commits, "collection": collects, "expiry": expires, "branch": r.CreateBranch(t.Context(), "new", ""), "reset": r.ResetBranch(t.Context(), "main", "side"),
-			"tag": r.CreateTag(t.Context(), "new", ""), "container": r.AddContainer(t.Context(), "s3://bucket"), "deletion": r.DeleteBranch(t.Context(), "side"),
+			"tag": r.CreateTag(t.Context(), "new", ""), "container": adds, "deletion": r.DeleteBranch(t.Context(), "side"),
 		} {
 			if !errors.Is(err, want) || !strings.Contains(err.Error(), "a rest") {
 				t.Errorf("%v: %s: %v", is, what, err)

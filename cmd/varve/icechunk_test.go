@@ -474,7 +474,7 @@ func TestIcechunkContainers(t *testing.T) {
 	if got := must(t, "", "icechunk", "container", dir, "s3://bucket/raw?region=us-east-1"); got != "container s3://bucket/raw: it is there already\n" {
 		t.Error(got)
 	}
-	if repo, err := os.ReadDir(dir + "/overwritten"); err != nil || len(repo) != 4 {
+	if repo, err := os.ReadDir(dir + "/overwritten"); err != nil || len(repo) != 8 {
 		t.Errorf("%v, %v: what is there is added again, or its options are lost", repo, err)
 	}
 	refusesAll(t, dir, map[string]string{
