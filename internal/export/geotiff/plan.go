@@ -211,7 +211,7 @@ func (p *planner) findAxes() error {
 		return unfit("there are no elements, and a GeoTIFF has at least one: select more")
 	}
 	if p.height > maxLength || p.width > maxLength || p.bands > maxBands {
-		return unfit("a GeoTIFF has at most %d rows and columns and %d bands, and the selection has the shape %v: "+remedy.SelectPart, maxLength, maxBands, shape)
+		return unfit("a GeoTIFF has at most %s and %s, and the selection has the shape %v: "+remedy.SelectPart, quantity.Count(maxLength, "rows and columns"), quantity.Count(maxBands, "bands"), shape)
 	}
 	return nil
 }
