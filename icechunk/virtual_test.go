@@ -104,7 +104,7 @@ func TestVirtual(t *testing.T) {
 		if err := change(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := readAt(ctx, location); !errors.Is(err, zarr.ErrSourceChanged) {
+		if _, err := readAt(ctx, location); !errors.Is(err, zarr.ErrSourceChanged) || strings.Count(err.Error(), "a/c/1") != 1 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -247,7 +247,7 @@ func TestIcechunkDiff(t *testing.T) {
 	if status != 1 {
 		t.Errorf("status %d", status)
 	}
-	for _, want := range []string{"new group       g\n", "new array       g/c\n", "deleted array   b\n", "changed array   a\n  attributes.units: none, now \"K\"\n", "chunks          a  2 in [1:3]\n", "a  2 elements differ in [3:5]"} {
+	for _, want := range []string{"new group       g\n", "new array       g/c\n", "deleted array   b\n", "changed array   a\n  attributes.units: none, now \"K\"\n", "changed chunks  a  2 chunks, with indices in [1:3]\n", "a  2 elements differ in [3:5]"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s\nlacks %q", got, want)
 		}

@@ -182,8 +182,7 @@ func TestIcechunkDiffAfterAppend(t *testing.T) {
 		}
 	}
 	compared("elements        a  those in both are equal\n")
-	// Both documents begin alike.
-	compared("_shapes\":[[3]]}}, now …_shapes\":[[3,1]]}}\n")
+	compared("  chunk_grid.configuration.chunk_shapes: [[3]], now [[3,1]]\n")
 	compared("  shape: [3], now [4]\n")
 	do(t, "", "write", main+"/a", "--value", "9", "--select", "1")
 	compared("a  element [1] differs: 2 and 9\n")

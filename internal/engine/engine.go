@@ -13,6 +13,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -76,8 +77,11 @@ type ChunkError struct {
 	Err   error
 }
 
-// Error returns the index and the key of the chunk, and the message of Err.
-func (e *ChunkError) Error() string { return fmt.Sprintf("chunk %v (%s): %v", e.Index, e.Key, e.Err) }
+// Error returns the index and the key of the chunk, and the message of Err, which may
+// begin with the key, too.
+func (e *ChunkError) Error() string {
+	return fmt.Sprintf("chunk %v (%s): %s", e.Index, e.Key, strings.TrimPrefix(e.Err.Error(), e.Key+": "))
+}
 
 // Unwrap returns Err.
 func (e *ChunkError) Unwrap() error { return e.Err }

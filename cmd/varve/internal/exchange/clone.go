@@ -40,7 +40,8 @@ func NewClone() *cobra.Command {
 		Short: "Copy a repository with its history, or a part of that",
 		Long: `Copy a repository with its history, or a part of that. Without flags, all branches, tags and commits are copied, and keep
 their IDs. With icechunk+URL@REF, only this branch or tag is; the branch main of NEW leads to it, too. What --depth and
---since leave out becomes a part of the first commit that stays, as an expiry does.
+--since leave out becomes a part of the first commit that stays, as an expiry does. The log has the first snapshot, too,
+with which every repository begins.
 
 The object that names all others is stored last, so NEW is there whole or not at all. After an interruption, the same
 command continues: it copies what is missing. Services copy objects themselves where they can. Virtual chunks stay where

@@ -42,7 +42,7 @@ type diffFacts struct {
 
 // member is a part of a document that differs. A or B is null where it is missing.
 type member struct {
-	Name string          `json:"name"` // such as shape or attributes.units
+	Name string          `json:"name"` // such as shape, chunk_grid.name or attributes.units
 	A    json.RawMessage `json:"a"`
 	B    json.RawMessage `json:"b"`
 }
@@ -114,7 +114,19 @@ func compare(cmd *cobra.Command, location, from, to string, values bool) (err er
 	case f.isEqual():
 		return nil
 	}
-	return failure.Verdict(fmt.Sprintf("%s and %s of %s differ", from, to, shown))
+	return failure.Verdict(fmt.Sprintf("%s and %s of %s differ: %s", from, to, shown, f.summary()))
+}
+
+// summary counts what has changed.
+func (f *diffFacts) summary() string {
+	var parts []string
+	if n := len(f.NewGroups) + len(f.NewArrays) + len(f.DeletedGroups) + len(f.DeletedArrays) + len(f.UpdatedGroups) + len(f.UpdatedArrays) + len(f.Moved); n > 0 {
+		parts = append(parts, phrase.Plural(int64(n), "node"))
+	}
+	if len(f.Chunks) > 0 {
+		parts = append(parts, "chunks of "+phrase.Plural(int64(len(f.Chunks)), "array"))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // isEqual reports whether nothing has changed.
@@ -157,8 +169,8 @@ func rangeOf(indices [][]uint32) [][2]uint32 {
 	return all
 }
 
-// membersOf returns the members of two documents that differ, those of attributes one by
-// one.
+// membersOf returns the members of two documents that differ, those of objects one by
+// one, but each attribute as a whole.
 func membersOf(a, b []byte) []member {
 	list := []member{}
 	var add func(prefix string, a, b []byte)
@@ -174,8 +186,8 @@ func membersOf(a, b []byte) []member {
 		for _, name := range slices.Sorted(maps.Keys(names)) {
 			switch {
 			case phrase.Compact(x[name]) == phrase.Compact(y[name]):
-			case prefix == "" && name == "attributes":
-				add("attributes.", x[name], y[name])
+			case prefix == "" && name == "attributes", prefix != "attributes." && isObject(x[name]) && isObject(y[name]):
+				add(prefix+name+".", x[name], y[name])
 			default:
 				list = append(list, member{prefix + name, x[name], y[name]})
 			}
@@ -184,6 +196,9 @@ func membersOf(a, b []byte) []member {
 	add("", a, b)
 	return list
 }
+
+// isObject reports whether a value of a document is an object.
+func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
 
 // addValues compares the elements of arrays that are in both snapshots and have changed.
 func (f *diffFacts) addValues(cmd *cobra.Command, location string, d *icechunk.Diff) error {
@@ -253,7 +268,7 @@ func (f *diffFacts) print(w *bufio.Writer) error {
 		for _, r := range c.Range {
 			ranges = append(ranges, fmt.Sprintf("%d:%d", r[0], r[1]))
 		}
-		fmt.Fprintf(w, "%-14s  %s  %s in [%s]\n", "chunks", nameOf(path), phrase.Count(int64(c.Count)), strings.Join(ranges, ", "))
+		fmt.Fprintf(w, "%-14s  %s  %s, with indices in [%s]\n", "changed chunks", nameOf(path), phrase.Plural(int64(c.Count), "chunk"), strings.Join(ranges, ", "))
 	}
 	for i, c := range f.regions {
 		if !c.Values(w) {
@@ -285,7 +300,11 @@ func texts(a, b json.RawMessage) (was, is string) {
 	for n < min(len(x), len(y)) && x[n] == y[n] {
 		n++
 	}
-	if cut := n - shared; cut > 0 && max(len(x), len(y)) > most {
+	cut := n - shared
+	for cut > 0 && x[cut-1] != ',' { // a cut within a word or a number would show another one
+		cut--
+	}
+	if cut > 0 && max(len(x), len(y)) > most {
 		x, y = append([]rune("…"), x[cut:]...), append([]rune("…"), y[cut:]...)
 	}
 	return phrase.Shorten(string(x), most), phrase.Shorten(string(y), most)

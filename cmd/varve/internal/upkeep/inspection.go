@@ -35,7 +35,8 @@ that say of others what is not so. Chunks are not read, but their sizes are aske
 reads them. Status 1 if there is any damage.
 
 It also finds commits that a writer without a lock has overwritten, such as the reference on a local
-disk. --restore makes a new branch at one.`,
+disk. --restore makes a new branch at one, with the lost commits before it. The last commit that was
+overwritten may be in no copy of the object repo: then it is not found.`,
 		Example: `  varve icechunk check s3://bucket/era5
   varve icechunk check /data/era5 --restore H7T8YA6KR5TH32F3PS10 --branch found`,
 		Args: usage.Arguments("REPOSITORY"),
