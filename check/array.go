@@ -20,6 +20,7 @@ import (
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/leftover"
 	"varve.dev/zarr/internal/quantity"
+	"varve.dev/zarr/internal/statistics"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/store"
@@ -61,6 +62,10 @@ type Array struct {
 	// Misread says, for each deviation of the document, why other programs read wrong
 	// values.
 	Misread []string
+	// Contradiction says of how many chunks, or inner chunks, the statistics that are
+	// kept say what is not so, or is "". It is not known with [Options.Fast],
+	// [Options.Sample] and [Options.Parts], or where there are faults.
+	Contradiction string
 	// Notes say what prevents xarray from opening the group. They are no damage.
 	Notes []string
 	// Err is the reason if the node cannot be opened, or if it or the values of a
@@ -119,7 +124,20 @@ func (o *Options) array(ctx context.Context, path string, a *zarr.Array) (*Array
 			r.Err, r.Unchecked, r.noOrder = fmt.Errorf("the order of its values is not known: %w", err), 1, true
 		}
 	}
-	return r, nil
+	if r.Faults == 0 && r.Unread == 0 && !o.Fast && o.Sample == 0 && len(o.Parts) == 0 {
+		r.Contradiction = contradiction(ctx, a)
+	}
+	return r, ctx.Err()
+}
+
+// contradiction says what is wrong about the statistics of an array, or returns "". What
+// cannot be compared is no fault of the array.
+func contradiction(ctx context.Context, a *zarr.Array) string {
+	c, err := statistics.Verify(ctx, a)
+	if err != nil || c.Cells == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the statistics of %s, the first %v, are not those of the elements that are stored: filters keep wrong rows", quantity.Count(c.Cells, "chunks"), c.First)
 }
 
 // closed ends notes about names of dimensions.

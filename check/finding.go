@@ -34,6 +34,7 @@ type Finding struct {
 	//   - "misread": other programs return wrong values
 	//   - "other-keys": the stored values have other keys than the document names
 	//   - "unfinished": a decided change of several arrays is not finished
+	//   - "statistics": the statistics of chunks say what is not so
 	//   - "document-replaced": a program has put back the document of before a rechunk
 	Kind zarr.Kind
 	// Path is the path of the node, relative to the checked one; "" is that itself.
@@ -75,6 +76,7 @@ const (
 	repairKeys    = "name the separator of the keys in the document: \"dimension_separator\" in .zarray, or \"chunk_key_encoding\" in zarr.json"
 	repairRecords = "the elements are all there: " + remedy.NewArray
 	repairClaim   = remedy.Abandon + " deletes it; the elements are all there"
+	repairEntries = "varve stats --drop removes them, and varve stats makes them again"
 	repairStale   = remedy.Repair + ", or " + remedy.Consolidate
 	repairGone    = "restore the documents of the nodes that are gone from the copy, or let " + remedy.Consolidate + " forget them"
 )
@@ -114,6 +116,9 @@ func (r *Array) Findings() []Finding {
 	}
 	if r.Misplaced != "" {
 		list = append(list, Finding{Kind: kindElsewhere, Path: r.Path, Message: r.Misplaced, Repair: repairKeys})
+	}
+	if r.Contradiction != "" {
+		list = append(list, Finding{Kind: kindContradiction, Path: r.Path, Message: r.Contradiction, Repair: repairEntries})
 	}
 	if r.RecordsErr != nil {
 		repair := repairRecords
@@ -278,8 +283,10 @@ const (
 	kindUnordered  zarr.Kind = "unordered"
 	kindUnfinished zarr.Kind = "unfinished"
 	kindReplaced   zarr.Kind = "document-replaced"
-	kindMisread    zarr.Kind = "misread"
-	kindElsewhere  zarr.Kind = "other-keys"
-	kindDimensions zarr.Kind = "dimensions"
-	kindStale      zarr.Kind = "stale"
+
+	kindContradiction zarr.Kind = "statistics"
+	kindMisread       zarr.Kind = "misread"
+	kindElsewhere     zarr.Kind = "other-keys"
+	kindDimensions    zarr.Kind = "dimensions"
+	kindStale         zarr.Kind = "stale"
 )

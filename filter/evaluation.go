@@ -12,6 +12,8 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/statistics"
 	"varve.dev/zarr/selection"
 )
 
@@ -188,7 +190,7 @@ func (s *scan) evaluate(ctx context.Context, c condition, tile grid.Interval, is
 	case *comparison:
 		return s.compare(ctx, c, tile, is)
 	case *absence:
-		orders, err := s.order(ctx, c.name, tile, cf.Value{})
+		orders, err := s.order(ctx, c.name, tile, cf.Value{}, places{cf.Absent + 1: true})
 		for i, o := range orders {
 			is[i] = o == cf.Absent
 		}
@@ -225,7 +227,7 @@ func (s *scan) join(ctx context.Context, list []condition, tile grid.Interval, i
 // compare evaluates a comparison.
 func (s *scan) compare(ctx context.Context, c *comparison, tile grid.Interval, is []bool) error {
 	for k, v := range s.values[c] {
-		orders, err := s.order(ctx, c.name, tile, v)
+		orders, err := s.order(ctx, c.name, tile, v, c.places)
 		if err != nil {
 			return err
 		}
@@ -244,33 +246,65 @@ func (s *scan) compare(ctx context.Context, c *comparison, tile grid.Interval, i
 }
 
 // order returns the orders of the rows of a tile beside a value. The next call overwrites
-// them.
-func (s *scan) order(ctx context.Context, name string, tile grid.Interval, v cf.Value) ([]cf.Order, error) {
+// them. If the statistics show that all rows lie in the given places, or none, then it
+// returns orders for which that is so, and reads nothing.
+func (s *scan) order(ctx context.Context, name string, tile grid.Interval, v cf.Value, in places) ([]cf.Order, error) {
 	s.orders = slices.Grow(s.orders[:0], int(tile.Len()))[:tile.Len()]
+	if o, ok := s.columns[name].decided(tile.Start, v, in); ok {
+		for i := range s.orders {
+			s.orders[i] = o
+		}
+		return s.orders, nil
+	}
 	return s.orders, s.pages[name].compare(ctx, s.orders, tile, v)
 }
 
 // column is an array that a condition names.
 type column struct {
 	array    *zarr.Array
+	state    *snapshot.Array // as it was opened
 	comparer *cf.Comparer
-	units    grid.Axis // what is decoded alone: inner chunks, or chunks
+	units    grid.Axis           // what is decoded alone: inner chunks, or chunks
+	entries  *statistics.Entries // what the units hold, nil if that is not kept
 }
 
 func newColumn(ctx context.Context, a *zarr.Array) (*column, error) {
-	c := &column{array: a, units: a.Grid().Axis(0)}
-	if inner := a.Inner(); inner != nil {
-		g, err := inner.Grid()
-		if err != nil {
-			return nil, err
-		}
-		c.units = g.Axis(0)
-	}
+	c := &column{array: a, state: a.Core().State()}
+	c.units = c.state.Finest().Axis(0)
 	var err error
 	if c.comparer, err = cf.ComparerOf(ctx, a); err != nil {
 		return nil, fmt.Errorf("%s: %w", a.Path(), err)
 	}
 	return c, nil
+}
+
+// decided reports whether the rows of the unit that has a row all lie in the places
+// beside a value, or all outside of them, and returns an order for which that is so. A
+// unit with missing rows is only decided if these are on the same side.
+func (c *column) decided(row int64, v cf.Value, in places) (order cf.Order, ok bool) {
+	if c.entries == nil {
+		return 0, false
+	}
+	unit, _, _ := c.units.Locate(row)
+	sum, n, known := c.entries.Known([]int64{unit})
+	if !known {
+		return 0, false
+	}
+	possible, known := c.comparer.Orders(sum, n, v)
+	if !known {
+		return 0, false
+	}
+	found := 0
+	for o := cf.Below; o <= cf.Absent; o++ {
+		if !possible[o+1] {
+			continue
+		}
+		if found > 0 && in.contains(o) != in.contains(order) {
+			return 0, false
+		}
+		order, found = o, found+1
+	}
+	return order, found > 0
 }
 
 // unit returns the rows of the unit that has a row.

@@ -100,6 +100,9 @@ func filtering(
 			return nil, nil, err
 		}
 	}
+	if err := t.loadStatistics(ctx); err != nil {
+		return nil, nil, err
+	}
 	kept, err := t.kept(ctx)
 	if err != nil {
 		return nil, nil, err

@@ -19,8 +19,10 @@ import (
 	"varve.dev/zarr/filter"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/racing"
+	"varve.dev/zarr/internal/statistics"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/metadata"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memstore"
 )
 
@@ -244,6 +246,11 @@ func TestFilterModel(t *testing.T) {
 		if err := d.table(t.Context(), src, format, rows); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
+		if d.one(2) {
+			if err := d.describe(t.Context(), src, rows); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+		}
 		request, keeps, label := d.request(rows)
 		opt := &filter.Options{}
 		if d.one(3) {
@@ -272,6 +279,32 @@ func TestFilterModel(t *testing.T) {
 			t.Fatalf("seed %d: planned %+v, done %+v", seed, was, report.Counts)
 		}
 	}
+}
+
+// describe makes statistics of columns, and maybe overwrites rows afterwards.
+func (d drawer) describe(ctx context.Context, at *zarr.Location, rows []row) error {
+	for _, name := range []string{"time", "x", "flag"} {
+		a, err := at.At(name).OpenArray(ctx, &zarr.Options{Write: true})
+		if err == nil && !d.one(5) {
+			_, err = statistics.Make(ctx, a, nil)
+		}
+		if err != nil {
+			return err
+		}
+		if name != "x" || len(rows) == 0 || d.one(2) {
+			continue
+		}
+		start := d.IntN(len(rows))
+		part := rows[start : start+1+d.IntN(len(rows)-start)]
+		for i := range part {
+			part[i].x = float64(d.IntN(20) - 10)
+		}
+		sel := selection.Box{{int64(start), int64(start + len(part))}}
+		if err := zarr.Write(ctx, a, sel, column(part, func(r row) []float64 { return []float64{r.x} })); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // request draws what is kept, and returns what that means.

@@ -18,6 +18,8 @@ import (
 	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/internal/rowset"
 	"varve.dev/zarr/internal/snapshot"
+	"varve.dev/zarr/internal/staging"
+	"varve.dev/zarr/internal/statistics"
 	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/cached"
@@ -318,6 +320,33 @@ func (t *table) nameOf(a *array) string {
 		return "the array"
 	}
 	return a.path
+}
+
+// loadStatistics reads what is known of the units of the columns. An entry counts for the
+// version of a chunk that was listed, so the rows are those that some moment since the
+// listing had.
+func (t *table) loadStatistics(ctx context.Context) error {
+	for _, c := range t.columns {
+		kept, err := statistics.IsKept(ctx, c.array)
+		if err != nil || !kept {
+			continue // what cannot be read is not needed
+		}
+		var listed *staging.Table
+		for _, a := range t.arrays {
+			if a.of.Path() == c.array.Path() {
+				listed = a.stored
+			}
+		}
+		if listed == nil {
+			if listed, err = staging.TryList(ctx, c.state); err != nil {
+				return t.named(err)
+			}
+		}
+		if c.entries, err = statistics.Load(ctx, c.array, c.state, c.comparer, listed, t.memory()/8); err != nil {
+			return t.named(err)
+		}
+	}
+	return nil
 }
 
 // kept returns the rows that are kept.

@@ -499,7 +499,8 @@ func (r *Repository) update(ctx context.Context, change func(repo *format.Reposi
 			return err
 		}
 		now := time.Now()
-		backup := backupName(now)
+		at := backupTime(repo, now)
+		backup := backupName(at)
 		u.Time = cmp.Or(u.Time, now)
 		if len(repo.Updates) > 0 {
 			u.Time = later(u.Time, repo.Updates[0].Time)
@@ -523,6 +524,7 @@ func (r *Repository) update(ctx context.Context, change func(repo *format.Reposi
 		_, err = store.Write(ctx, r.store, store.PutIf(r.root.MustKey(repositoryKey), fresh, store.IfVersion(info.Version)), r.durability)
 		switch {
 		case err == nil:
+			r.keepPublished(ctx, at, fresh)
 			return nil
 		case errors.Is(err, store.ErrUnsupported), errors.Is(err, store.ErrRefused):
 			return unknown(err)
@@ -534,12 +536,25 @@ func (r *Repository) update(ctx context.Context, change func(repo *format.Reposi
 	return unknown(fmt.Errorf("%w: every attempt to change the repository met another one (attempts: %d); repeat the change", store.ErrConflict, tries))
 }
 
+// keepPublished stores what was published as a former object, where a writer without a
+// lock may overwrite it before the next writer keeps it: in a store whose conditional
+// writes are made by locks. So [Repository.Check] finds every commit of Varve that was
+// overwritten. A failure loses nothing but that.
+func (r *Repository) keepPublished(ctx context.Context, at time.Time, published []byte) {
+	if _, byLocks := store.As[store.Locker](r.store); byLocks {
+		_ = r.put(context.WithoutCancel(ctx), backupFolder+"/"+backupName(at.Add(time.Millisecond)), published)
+	}
+}
+
 // errLater is the error of a change that would drop what Varve does not know.
 var errLater = fmt.Errorf("%w: the repository has fields of a later version of the specification, which a change by this version of Varve would drop: use a later one", zarr.ErrUnsupported)
 
 // writable returns an error for a repository that must not be changed, or that a later
 // program has written.
 func writable(repo *format.Repository) error {
+	if repo.Status.Availability == format.Offline {
+		return unavailable(repo)
+	}
 	if repo.Status.Availability != format.Online {
 		return fmt.Errorf("%w: the repository is %v: %s", fs.ErrPermission, repo.Status.Availability, repo.Status.Reason)
 	}
@@ -590,6 +605,21 @@ const endOfTime = 32503680000000
 // backupName returns the name of a backup of the object repo, below overwritten/.
 func backupName(now time.Time) string {
 	return fmt.Sprintf("repo.%d.%v", endOfTime-now.UnixMilli(), newID())
+}
+
+// backupTime returns the time of the next backup: now, or later if the names of the one
+// before and of what was published then, a millisecond later, would not come before.
+func backupTime(repo *format.Repository, now time.Time) time.Time {
+	for _, u := range repo.Updates {
+		var down int64
+		if _, err := fmt.Sscanf(u.Backup, "repo.%d.", &down); err == nil {
+			if next := time.UnixMilli(endOfTime - down + 2); next.After(now) {
+				return next
+			}
+			break
+		}
+	}
+	return now
 }
 
 // Create makes an empty repository, with the branch main. If there is one, the error

@@ -148,6 +148,10 @@ func containerAt(location string) (prefix string, place map[string]any, err erro
 			s3["region"] = region
 		}
 		if endpoint != "" {
+			// A user or a query would be a secret in the configuration.
+			if e, err := url.Parse(endpoint); err != nil || e.Scheme != "http" && e.Scheme != "https" || e.Host == "" || e.User != nil || e.RawQuery != "" || e.Fragment != "" {
+				return bad("the endpoint is no URL like https://host:port")
+			}
 			kind, s3["endpoint_url"], s3["allow_http"], s3["force_path_style"] = "s3_compatible", endpoint, strings.HasPrefix(endpoint, "http://"), true
 		}
 		place = map[string]any{kind: s3}

@@ -85,6 +85,7 @@ func TestContainers(t *testing.T) {
 	sound(t, opened(t, s))
 	for _, location := range []string{
 		"/data", "data", "s3:///a", "s3://bucket?colour=x", "ftp://host/a", "az://place/a", "file:///data/../etc", "file:///data?region=x", "gs://user:secret@bucket",
+		"s3://bucket?endpoint=http://user:secret@127.0.0.1:9000", "s3://bucket?endpoint=https://host/?token=user:secret", "s3://bucket?endpoint=127.0.0.1:9000",
 	} {
 		if _, err := r.AddContainer(t.Context(), location); !errors.Is(err, zarr.ErrInvalidArgument) || strings.Contains(err.Error(), "user:secret") {
 			t.Errorf("%s: %v", location, err)

@@ -457,7 +457,7 @@ func (r *Repository) withFormer(ctx context.Context, err error) error {
 	if len(tips) > most {
 		tips = append(tips[:most], "others")
 	}
-	return fmt.Errorf("%w; the object repo is lost, and the latest former one that can be read is %s/%s, from before the last change, with %s: "+
+	return fmt.Errorf("%w; the object repo is lost, and the latest former one that can be read is %s/%s, with %s: "+
 		"copy it to %s if you have no better copy", err, backupFolder, latest.name, strings.Join(tips, ", "), r.root.MustKey(repositoryKey))
 }
 

@@ -278,6 +278,26 @@ func TestOverwritten(t *testing.T) {
 	}
 }
 
+// TestOverwrittenAtOnce overwrites a commit before any other writer has seen it.
+func TestOverwrittenAtOnce(t *testing.T) {
+	r, s := created(t)
+	key := store.MustKey("repo")
+	before, _, err := s.Get(t.Context(), key, store.Request{}, nil)
+	try(t, err)
+	lost := commit(t, stage(t, r, "main", "b", 1000), "lost")
+	put(t, s, key, before) // a writer without a lock
+	commit(t, stage(t, r, "main", "d", 3000), "d")
+	report, err := r.Check(t.Context(), nil)
+	try(t, err)
+	if len(report.Overwritten) != 1 || report.Overwritten[0].ID != lost {
+		t.Fatalf("%+v", report.Overwritten)
+	}
+	try(t, r.Restore(t.Context(), "back", lost.String()))
+	is, err := r.Snapshot(t.Context(), "back")
+	try(t, err)
+	wants(t, is, "b", numbers(1000, 600))
+}
+
 // TestRestoreGone restores nothing of which objects are gone.
 func TestRestoreGone(t *testing.T) {
 	r, s := created(t)

@@ -154,6 +154,9 @@ func parseLocation(location string) (repository, at, node string, err error) {
 	text, query, hasQuery := strings.Cut(text, "?")
 	scheme, rest, _ := strings.Cut(text, "://")
 	host, path, _ := strings.Cut(rest, "/")
+	if bucket, after, ok := strings.Cut(host, "@"); ok && scheme != "http" && scheme != "https" && !strings.Contains(bucket, ":") {
+		return "", "", "", fmt.Errorf("%w: a slash comes before the first @, also where the repository is all of a bucket: write %s%s://%s/@%s", store.ErrInvalidKey, prefix, scheme, bucket, after)
+	}
 	path, after, _ := strings.Cut(path, "@")
 	at, node, _ = strings.Cut(after, "/")
 	if at, err = url.PathUnescape(at); err != nil {

@@ -196,9 +196,14 @@ func (r *Repository) state(ctx context.Context) (*state, error) {
 		return nil, r.fail(repositoryKey, err)
 	}
 	if repo.Status.Availability == format.Offline {
-		return nil, fmt.Errorf("%w since %s: %s", ErrUnavailable, repo.Status.Since.Format(time.RFC3339), repo.Status.Reason)
+		return nil, unavailable(repo)
 	}
 	return stateOf(repo), nil
+}
+
+// unavailable returns the error for a repository that is offline.
+func unavailable(repo *format.Repository) error {
+	return fmt.Errorf("%w since %s: %s", ErrUnavailable, repo.Status.Since.Format(time.RFC3339), repo.Status.Reason)
 }
 
 // stateOf returns what the object repo says.

@@ -360,6 +360,11 @@ func TestBackups(t *testing.T) {
 			t.Fatal(err)
 		}
 		commit(t, c, "a group")
+		// In a store with locks, what was published is kept at once.
+		if data, _, err = s.Get(t.Context(), store.MustKey("repo"), store.Request{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		former = append(former, data)
 	}
 	dir, err := store.ParsePath("overwritten")
 	if err != nil {

@@ -159,4 +159,16 @@ func TestLocations(t *testing.T) {
 			t.Errorf("%s: %v, %v", bad, s, err)
 		}
 	}
+	// Without a path, the branch would be taken for the host.
+	for location, want := range map[string]string{"s3://bucket@main/t2m?endpoint=http://127.0.0.1:1": "icechunk+s3://bucket/@main", "gs://bucket@main": "icechunk+gs://bucket/@main"} {
+		_, _, _, err := icechunk.ParseLocation("icechunk+" + location)
+		if !errors.Is(err, store.ErrInvalidKey) || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v", location, err)
+		}
+	}
+	for _, location := range []string{"http://ada:secret@host/repo@main/t2m", "s3://ada:secret@bucket/repo@main"} {
+		if _, at, _, err := icechunk.ParseLocation("icechunk+" + location); err != nil || at != "main" {
+			t.Errorf("%s: %v", location, err)
+		}
+	}
 }

@@ -74,6 +74,7 @@ stitch GROUP/a LOCAL/segment.zarr --alone
 resize GROUP/a --shape 6,6 --alone --yes
 attrs GROUP/a set n 1
 pyramid GROUP/a --levels 1 --factors x=2
+stats GROUP
 consolidate GROUP
 info GROUP/a
 tree GROUP

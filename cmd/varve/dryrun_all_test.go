@@ -45,6 +45,7 @@ func TestEveryChangeHasDryRun(t *testing.T) {
 		"revert":       "revert G/dropped",
 		"rm":           "rm G/x --yes",
 		"run":          "run DIR/plan.json",
+		"stats":        "stats G/plane",
 		"stitch":       "stitch G/x G/y",
 		"unlock":       "unlock G/regular",
 		"vacuum":       "vacuum G/dropped --grace 0s --yes",

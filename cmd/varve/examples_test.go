@@ -128,6 +128,8 @@ func newExampleFolder(t *testing.T) string {
 	must(t, numbers(0, 1826), "write", "era5.zarr/time", "--format", "json")
 	node("era5.zarr/lat", "--shape", "36", "--dtype", "int16", "--dimension-names", "lat")
 	must(t, numbers(-18, 36), "write", "era5.zarr/lat", "--format", "json")
+	node("era5.zarr/lon", "--shape", "72", "--dtype", "int16", "--dimension-names", "lon")
+	must(t, numbers(0, 72), "write", "era5.zarr/lon", "--format", "json")
 	node("era5.zarr/mask", "--shape", "36,72", "--dtype", "int8", "--dimension-names", "lat,lon")
 	node("era5.zarr/tp", "--shape", "60,36,72", "--dtype", "float32", "--shards", "30,36,72", "--chunks", "1,36,72", "--dimension-names", "step,lat,lon")
 	must(t, "", "write", "era5.zarr/tp", "--select", ":5", "--value", "1")

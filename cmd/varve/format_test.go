@@ -46,10 +46,14 @@ func TestUnknownExtensions(t *testing.T) {
 		for _, args := range [][]string{
 			{"write", node, junk}, {"append", node, junk}, {"export", node, "-o", junk}, {"append", group, "a=" + junk},
 		} {
+			isFile := name == "x.nc" || name == "x.tif"
+			if isFile && args[0] == "export" {
+				continue // these are written
+			}
 			must(t, "", "write", node, "--value", "0", "--yes")
 			out, errs, status := execute(t, "", args...)
 			want := 2
-			if args[0] != "export" && (name == "x.nc" || name == "x.tif") {
+			if isFile {
 				want = 1 // its bytes are not what its name says
 			}
 			if status != want || out != "" || !strings.Contains(errs, name) || !strings.Contains(errs, "--format") {

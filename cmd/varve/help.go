@@ -27,7 +27,7 @@ var commandGroups = []struct {
 	{"Look", []string{"info", "tree", "ls", "cat", "grid", "equal", "check", "diff", "serve"}},
 	{"Make and fill", []string{"create", "write", "export", "attrs", "plan", "rm"}},
 	{"Grow and cut", []string{"append", "resize", "unlock", "reservations", "regularize", "drop", "insert", "stitch"}},
-	{"Copy and tidy", []string{"copy", "filter", "convert", "consolidate", "compact", "rechunk", "pyramid", "vacuum"}},
+	{"Copy and tidy", []string{"copy", "filter", "convert", "consolidate", "compact", "rechunk", "pyramid", "stats", "vacuum"}},
 }
 
 // printHelp prints the help of a command.

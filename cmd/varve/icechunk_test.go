@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -104,6 +106,30 @@ func refusesAll(t *testing.T, dir string, lines map[string]string) {
 	}
 	if treeOf(t, dir) != before {
 		t.Error("a refused command has changed something")
+	}
+}
+
+// TestIcechunkHTTP reads a repository from a web server, which is only read.
+func TestIcechunkHTTP(t *testing.T) {
+	dir := t.TempDir()
+	at := "icechunk+file://" + filepath.ToSlash(filepath.Join(dir, "repo")) + "@main"
+	must(t, "", "icechunk", "init", filepath.Join(dir, "repo"))
+	do(t, "", "create", at+"/g/a", "--shape", "3", "--dtype", "int8", "--chunks", "[[2,1]]")
+	do(t, "[1,2,3]", "write", at+"/g/a", "--format", "json")
+	must(t, "", "icechunk", "tag", filepath.Join(dir, "repo"), "v1")
+	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
+	defer server.Close()
+	for _, reference := range []string{"main", "tag:v1"} {
+		from := "icechunk+" + server.URL + "/repo@" + reference
+		if got := strings.TrimSpace(must(t, "", "export", from+"/g/a", "--format", "json")); got != "[1,2,3]" {
+			t.Errorf("%s: %s", reference, got)
+		}
+		if got := must(t, "", "tree", from); !strings.Contains(got, "int8") {
+			t.Error(got)
+		}
+	}
+	if _, errs, status := execute(t, "[4]", "append", "icechunk+"+server.URL+"/repo@main/g/a", "--format", "json"); status != 1 || !strings.Contains(errs, "can only be read") {
+		t.Errorf("an append: status %d, %s", status, errs)
 	}
 }
 
@@ -448,7 +474,7 @@ func TestIcechunkContainers(t *testing.T) {
 	if got := must(t, "", "icechunk", "container", dir, "s3://bucket/raw?region=us-east-1"); got != "container s3://bucket/raw: it is there already\n" {
 		t.Error(got)
 	}
-	if repo, err := os.ReadDir(dir + "/overwritten"); err != nil || len(repo) != 4 {
+	if repo, err := os.ReadDir(dir + "/overwritten"); err != nil || len(repo) != 8 {
 		t.Errorf("%v, %v: what is there is added again, or its options are lost", repo, err)
 	}
 	refusesAll(t, dir, map[string]string{

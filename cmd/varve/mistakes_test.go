@@ -187,7 +187,7 @@ func TestMistakes(t *testing.T) {
 		{"create a --shape 3 --dtype int8", 1, "a node is here already (--overwrite replaces it, or choose another name)\n"},
 		{"export a -o nowhere/x.npy", 1, "there is no folder nowhere"},
 		// Files.
-		{"export a -o x2.nc", 2, "xarray.open_zarr(GROUP).to_netcdf"},
+		{"export a -o x2.h5", 2, "or give --format netcdf4"},
 		{"write a x.nc", 1, "damaged file: it ends after 8 bytes"},
 		{"write a x.npz", 2, "unzip"},
 		{"write a x.npy.gz", 2, "gunzip -c"},

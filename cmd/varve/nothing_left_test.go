@@ -30,6 +30,7 @@ func TestNothingLeft(t *testing.T) {
 	for _, line := range []string{
 		"pyramid g.zarr/a --levels 0", "pyramid g.zarr/a --levels -2", "pyramid g.zarr/a --levels 63", "pyramid g.zarr/a --levels x",
 		"pyramid g.zarr/a --factors y=0", "pyramid g.zarr/a --factors [2,0]", "pyramid g.zarr/a --factors q=2", "pyramid g.zarr/a --factors [1,1]",
+		"stats g.zarr/a --memory x", "stats g.zarr/a --drop --print", "stats g.zarr/none",
 		"pyramid g.zarr/a --method q", "pyramid g.zarr/a --memory x", "pyramid g.zarr/a --memory 1B",
 		"create new/n.zarr --shape 4 --dtype int8 --chunks 0", "create new/n.zarr --shape 4 --dtype int8 --fill x", "create new/n.zarr --shape 4 --dtype int8 --dimension-names a,b",
 		"create new/n.zarr --shape 4 --dtype int8 --codecs [{\"name\":\"q\"}]", "create new/n.zarr --shape 4 --dtype int8 --chunks calendar:month --time t",

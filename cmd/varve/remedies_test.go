@@ -32,7 +32,7 @@ func TestErrorsNameNextStep(t *testing.T) {
 		status     int
 	}{
 		{"append a.zarr/t x.nc", "x.nc: there is no such file", 1},
-		{"export a.zarr/t -o x.nc", ".csv, .json, .raw or .bin, or give --format; to write NetCDF, use Python", 2},
+		{"export a.zarr/t -o x.grib", ".raw or .bin, or give --format", 2},
 		{"rm a.zip", "remove that file", 1},
 		{"rm a.zip --yes", "remove that file", 1},
 		{"rm a.zip/t --dry-run", "copy it to a directory", 1},

@@ -219,6 +219,8 @@ func leftBehind(cmd *cobra.Command) string {
 		return rechunkLeft
 	case "pyramid":
 		return "the array was not changed: repeat the command"
+	case "stats":
+		return "no array was changed: repeat the command, which reads the rest"
 	}
 	return ""
 }

@@ -108,7 +108,7 @@ https://example.org/era5.zarr. varve help terms explains the words used here; va
 		session.WithStats(growing.NewDrop()), session.WithStats(growing.NewInsert()),
 		session.WithStats(dryrun.Flag(growing.NewStitch())), session.WithStats(removing.NewVacuum()),
 		dryrun.Flag(chunkgrid.NewRevert()), session.WithStats(running.NewRun()),
-		session.WithStats(copying.NewFilter()), session.WithStats(copying.NewPyramid()),
+		session.WithStats(copying.NewFilter()), session.WithStats(copying.NewPyramid()), session.WithStats(inspecting.NewStats()),
 		session.WithStats(virtualizing.NewVirtualize()), session.WithStats(copying.NewMaterialize()),
 		session.WithStats(checking.NewCheck()), session.WithStats(checking.NewEqual()),
 		session.WithStats(checking.NewDiff()), newBenchCommand(), newDoctorCommand(),

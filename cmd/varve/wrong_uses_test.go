@@ -25,6 +25,7 @@ func TestWrongUses(t *testing.T) {
 		{"stitch G/first G/first", "varve stitch GROUP SEGMENT"},
 		{"stitch G/first G", "is a group, and"},
 		{"stitch G G/first", "stitch it to an array"},
+		{"attrs G/first units=K", `did you mean set units '"K"'?`},
 		{"attrs G/first set units=K", `did you mean set units '"K"'?`},
 		{"attrs G/first set units", "JSON is missing"},
 		{"attrs G/first set", "KEY is missing"},

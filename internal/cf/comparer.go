@@ -159,6 +159,7 @@ func (c *Comparer) compareWord(word []byte, v Value) Order {
 // elements that equal a value have consecutive ranks. A binary search finds these once.
 // After that, comparing an element compares integers, without rounding.
 type scale struct {
+	stored      dtype.Type // which the ranks are of
 	load        func(dst []uint64, elems []byte)
 	least, most uint64   // the ranks of numbers
 	absent      []uint64 // the ranks of missing elements, and of NaN
@@ -260,15 +261,13 @@ const sign = 1 << 63
 
 // rankOfFloat returns the rank of a float.
 func rankOfFloat(x float64) uint64 {
-	b := math.Float64bits(x + 0) // -0 becomes 0
-	switch {
-	case x != x:
+	if x != x {
 		return nanRank
-	// The bits of negative floats fall as the floats rise.
-	case b&sign != 0:
-		return ^b
 	}
-	return b | sign
+	b := math.Float64bits(x + 0) // -0 becomes 0
+	// The bits of negative floats fall as the floats rise. No branch: signs may be
+	// random.
+	return b ^ (uint64(int64(b)>>63) | sign)
 }
 
 // floatOf returns the float of a rank.
@@ -281,7 +280,7 @@ func floatOf(rank uint64) float64 {
 
 // numericScale returns the scale of a numeric type, without an order.
 func numericScale(t dtype.Type) *scale {
-	s, bits := &scale{load: loader(t)}, 8*t.Size()
+	s, bits := &scale{stored: t, load: loader(t)}, 8*t.Size()
 	switch t.Kind() {
 	case dtype.KindInt:
 		half := uint64(1) << (bits - 1)
@@ -305,14 +304,27 @@ func loader(t dtype.Type) func(dst []uint64, elems []byte) {
 			}
 		}
 	}
-	// Flipping the sign bit makes the order of signed integers that of unsigned ones.
+	// Flipping the sign bit makes the order of signed integers that of unsigned ones. The
+	// common types have loops without a call for each element.
 	switch t {
 	case dtype.Int8:
-		return each(func(e []byte) uint64 { return uint64(int8(e[0])) ^ sign })
+		return func(dst []uint64, elems []byte) {
+			for i, e := range elems[:len(dst)] {
+				dst[i] = uint64(int8(e)) ^ sign
+			}
+		}
 	case dtype.Int16:
-		return each(func(e []byte) uint64 { return uint64(int16(native.Uint16(e))) ^ sign })
+		return func(dst []uint64, elems []byte) {
+			for i := range dst {
+				dst[i] = uint64(int16(native.Uint16(elems[2*i:]))) ^ sign
+			}
+		}
 	case dtype.Int32:
-		return each(func(e []byte) uint64 { return uint64(int32(native.Uint32(e))) ^ sign })
+		return func(dst []uint64, elems []byte) {
+			for i := range dst {
+				dst[i] = uint64(int32(native.Uint32(elems[4*i:]))) ^ sign
+			}
+		}
 	case dtype.Int64:
 		return func(dst []uint64, elems []byte) {
 			for i := range dst {
@@ -320,11 +332,23 @@ func loader(t dtype.Type) func(dst []uint64, elems []byte) {
 			}
 		}
 	case dtype.Uint8:
-		return each(func(e []byte) uint64 { return uint64(e[0]) })
+		return func(dst []uint64, elems []byte) {
+			for i, e := range elems[:len(dst)] {
+				dst[i] = uint64(e)
+			}
+		}
 	case dtype.Uint16:
-		return each(func(e []byte) uint64 { return uint64(native.Uint16(e)) })
+		return func(dst []uint64, elems []byte) {
+			for i := range dst {
+				dst[i] = uint64(native.Uint16(elems[2*i:]))
+			}
+		}
 	case dtype.Uint32:
-		return each(func(e []byte) uint64 { return uint64(native.Uint32(e)) })
+		return func(dst []uint64, elems []byte) {
+			for i := range dst {
+				dst[i] = uint64(native.Uint32(elems[4*i:]))
+			}
+		}
 	case dtype.Uint64:
 		return each(native.Uint64)
 	case dtype.Float32:
@@ -467,7 +491,7 @@ func orderOfIntegers(t dtype.Type, text string) func(uint64) Order {
 
 // boolScale returns the scale of bools.
 func boolScale() *scale {
-	s := &scale{most: 1}
+	s := &scale{stored: dtype.Bool, most: 1}
 	s.load = func(dst []uint64, elems []byte) {
 		for i := range dst {
 			dst[i] = uint64(elems[i])
@@ -488,15 +512,15 @@ func boolScale() *scale {
 }
 
 // tickScale returns the scale of datetime64 or timedelta64, without an order.
-func tickScale() *scale {
+func tickScale(t dtype.Type) *scale {
 	nat := uint64(1<<63) ^ sign
-	return &scale{load: loader(dtype.Int64), least: nat + 1, most: math.MaxUint64, absent: []uint64{nat}}
+	return &scale{stored: t, load: loader(dtype.Int64), least: nat + 1, most: math.MaxUint64, absent: []uint64{nat}}
 }
 
 // momentScale returns the scale of datetime64.
 func momentScale(t dtype.Type) *scale {
 	const real = calendar.ProlepticGregorian
-	s := tickScale()
+	s := tickScale(t)
 	s.order = func(text string) (func(uint64) Order, error) {
 		period, err := parsePeriod(text, real)
 		return func(rank uint64) Order {
@@ -513,7 +537,7 @@ func durationScale(t dtype.Type) (*scale, error) {
 	if step := t.Step(); step.Unit == "M" || step.Unit == "Y" || step.Unit == "generic" {
 		return nil, invalid("elements of type %s have no fixed duration", t)
 	}
-	s := tickScale()
+	s := tickScale(t)
 	s.order = func(text string) (func(uint64) Order, error) {
 		want, err := parseLead(t, text)
 		return func(rank uint64) Order {

@@ -360,7 +360,7 @@ func (a *Array) Versions(ctx context.Context) iter.Seq2[Listed, error] {
 	return func(yield func(Listed, error) bool) {
 		l := &lister{Array: a, cells: cells, index: make([]int64, 0, a.Grid.Rank()), versions: true}
 		l.yield = func(index []int64, _ error) bool {
-			info := store.Info{Size: l.entry.Size, Version: l.entry.Version, Modified: l.entry.Modified}
+			info := store.Info{Size: l.entry.Size, Version: l.entry.Version, Modified: l.entry.Modified, FileTime: l.entry.FileTime}
 			return yield(Listed{index, info}, nil)
 		}
 		err := l.list(ctx, "", 0)

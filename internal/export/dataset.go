@@ -102,6 +102,10 @@ func DatasetOf(ctx context.Context, g *zarr.Group, choose Choose) (*Dataset, err
 			}
 		}
 	}
+	_ = d.All(func(_ string, d *Dataset) error { // it returns no errors
+		d.nameScalars()
+		return nil
+	})
 	return d, nil
 }
 
@@ -141,7 +145,7 @@ func DatasetWith(ctx context.Context, name string, s *Source) (*Dataset, error) 
 		return nil, err
 	}
 	for next := 0; next < len(d.Variables); next++ {
-		for _, other := range d.Variables[next].references() {
+		for _, other := range d.Variables[next].References() {
 			if slices.ContainsFunc(d.Variables, func(v *Variable) bool { return v.Name == other }) {
 				continue
 			}
@@ -163,7 +167,37 @@ func DatasetWith(ctx context.Context, name string, s *Source) (*Dataset, error) 
 		}
 	}
 	sort.Slice(d.Variables, func(i, j int) bool { return d.Variables[i].Name < d.Variables[j].Name })
+	d.nameScalars()
 	return d, nil
+}
+
+// nameScalars adds the coordinate of each axis that a selection has dropped, which has no
+// axis either, to the attribute coordinates of what was selected. Otherwise readers would
+// take it for data of its own (CF conventions, 5.7).
+func (d *Dataset) nameScalars() {
+	for _, v := range d.Variables {
+		var list []string
+		for _, name := range v.Array.DimensionNames() {
+			isScalar := func(c *Variable) bool {
+				return c != v && c.Name == name && len(c.Dimensions) == 0 && slices.Equal(c.Array.DimensionNames(), []string{name})
+			}
+			if !slices.Contains(v.Dimensions, name) && slices.ContainsFunc(d.Variables, isScalar) {
+				list = append(list, name)
+			}
+		}
+		if len(list) == 0 {
+			continue
+		}
+		const name = "coordinates"
+		text := cf.TextAttribute(v.Array, name)
+		for _, one := range list {
+			if !slices.Contains(strings.Fields(text), one) {
+				text = strings.TrimSpace(text + " " + one)
+			}
+		}
+		v.Attributes = slices.DeleteFunc(v.Attributes, func(a Attribute) bool { return a.Name == name })
+		v.Attributes = append(v.Attributes, Attribute{name, strictjson.Parsed(strictjson.AppendQuote(nil, text))})
+	}
 }
 
 // addBeside adds an array with the elements that a selection of another has.
@@ -173,7 +207,7 @@ func (d *Dataset) addBeside(ctx context.Context, name string, c *zarr.Array, s *
 		at := slices.Index(s.Array.DimensionNames(), dimension)
 		if dimension != "" && at >= 0 {
 			axis, _ := (*subset.Elements)(s.Selection).Along(at)
-			items[i] = itemOf(axis)
+			items[i] = ItemOf(axis)
 		}
 	}
 	v, err := c.View(items)
@@ -187,8 +221,8 @@ func (d *Dataset) addBeside(ctx context.Context, name string, c *zarr.Array, s *
 	return d.add(name, beside)
 }
 
-// itemOf returns the item of a selection that selects the elements of an axis.
-func itemOf(a subset.Axis) selection.Item {
+// ItemOf returns the item of a selection that selects the elements of an axis.
+func ItemOf(a subset.Axis) selection.Item {
 	switch {
 	case a.Given() != nil:
 		return selection.List(a.Given()...)
@@ -218,8 +252,8 @@ func describes(c, a *zarr.Array) bool {
 	return true
 }
 
-// references returns the names of the arrays that describe a variable.
-func (v *Variable) references() []string {
+// References returns the names of the arrays that describe a variable.
+func (v *Variable) References() []string {
 	names := slices.Clone(v.Array.DimensionNames())
 	for _, attribute := range []string{"coordinates", "bounds", "climatology", "grid_mapping"} {
 		// The extended form of grid_mapping has colons (CF conventions, 5.6).

@@ -211,6 +211,8 @@ const (
 	NetCDF3  Format = "netcdf3"    // CDF-1, the classic format
 	Offset64 Format = "netcdf3-64" // CDF-2
 	CDF5     Format = "cdf5"       // CDF-5
+	GeoTIFF  Format = "geotiff"    // one image
+	COG      Format = "cog"        // Cloud Optimized GeoTIFF: with overviews
 )
 
 // LeastBytes returns a lower bound of the bytes of the values in a format.

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"varve.dev/zarr/internal/quantity"
 )
 
 // Type is the datatype of elements.
@@ -122,14 +124,14 @@ func (a *Attribute) message(h *Heap) ([]byte, error) {
 	b := []byte{version, shared}
 	for _, n := range []int{len(a.name) + 1, len(a.typ.message), len(a.space)} {
 		if n > math.MaxUint16 {
-			return nil, fmt.Errorf("hdf5: an attribute with a name of %d bytes, at most %d are possible", len(a.name), math.MaxUint16-1)
+			return nil, fmt.Errorf("hdf5: an attribute with a name of %s, at most %d are possible", quantity.Count(len(a.name), "bytes"), math.MaxUint16-1)
 		}
 		b = binary.LittleEndian.AppendUint16(b, uint16(n))
 	}
 	b = append(append(append(b, utf8), a.name...), 0)
 	b = append(append(b, a.typ.message...), a.space...)
 	if b = append(b, a.data(h)...); len(b) > MaxMessage {
-		return nil, fmt.Errorf("hdf5: attribute %q takes %d bytes, at most %d are possible", a.name, len(b), MaxMessage)
+		return nil, fmt.Errorf("hdf5: attribute %q takes %s, at most %d are possible", a.name, quantity.Count(len(b), "bytes"), MaxMessage)
 	}
 	return b, nil
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"unicode/utf8"
+
+	"varve.dev/zarr/internal/quantity"
 )
 
 // object is a group or a dataset.
@@ -130,7 +132,7 @@ func header(o object, heap *Heap) ([]byte, error) {
 	}
 	attributes := o.attributes()
 	if len(attributes) > MaxMembers {
-		return nil, fmt.Errorf("hdf5: an object has at most %d attributes", MaxMembers)
+		return nil, fmt.Errorf("hdf5: an object has at most %s", quantity.Count(MaxMembers, "attributes"))
 	}
 	info := binary.LittleEndian.AppendUint16([]byte{0, ordered}, uint16(len(attributes)))
 	list = append(list, message{kind: kindAttributes, data: words(info, undefined, undefined, undefined)})
@@ -154,7 +156,7 @@ func header(o object, heap *Heap) ([]byte, error) {
 	var body []byte
 	for _, m := range list {
 		if len(m.data) > MaxMessage {
-			return nil, fmt.Errorf("hdf5: a header message of %d bytes, at most %d are possible", len(m.data), MaxMessage)
+			return nil, fmt.Errorf("hdf5: a header message of %s, at most %d are possible", quantity.Count(len(m.data), "bytes"), MaxMessage)
 		}
 		body = append(body, m.kind)
 		body = binary.LittleEndian.AppendUint16(body, uint16(len(m.data)))
@@ -173,7 +175,7 @@ const MaxMessage = math.MaxUint16 - 1
 // messages returns the messages of a group (IV.A.2.c, g and k).
 func (g *Group) messages() ([]message, error) {
 	if len(g.links) > MaxMembers {
-		return nil, fmt.Errorf("hdf5: a group has at most %d members", MaxMembers)
+		return nil, fmt.Errorf("hdf5: a group has at most %s", quantity.Count(MaxMembers, "members"))
 	}
 	info := words([]byte{0, ordered}, uint64(len(g.links)), undefined, undefined, undefined)
 	group := []byte{0, 0}

@@ -52,9 +52,9 @@ var layers = [][]string{
 	{"."},
 	{"internal/failure", "internal/sharing"},
 	{"internal/copying", "internal/cf", "internal/rowset", "rechunk", "internal/consolidation"},
-	{"cf", "transfer", "check/diff", "internal/export", "internal/stac"},
-	{"convert", "internal/export/netcdf"},
-	{"virtual", "ragged", "pyramid", "check", "check/checksums", "serve/internal/plain"},
+	{"cf", "transfer", "check/diff", "internal/export", "internal/stac", "internal/statistics"},
+	{"convert", "internal/export/geotiff", "internal/export/netcdf"},
+	{"virtual", "ragged", "pyramid", "statistics", "check", "check/checksums", "serve/internal/plain"},
 	{"filter", "internal/job", "serve"},
 	{"internal/layers"},
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -90,28 +91,58 @@ func (i *image) isPyramid() bool {
 	return json.Unmarshal(i.Metadata, &m) == nil && m.Method == Pyramid
 }
 
-// levelsIn returns the levels of all images in the attributes of a group: of version 0.5
-// in the attribute ome, of earlier ones beside the other attributes.
-func levelsIn(attributes []byte) (levels []string) {
-	var a struct {
-		Multiscales json.RawMessage
-		OME         struct{ Multiscales json.RawMessage }
-	}
-	if json.Unmarshal(attributes, &a) != nil {
-		return nil
-	}
-	for _, raw := range []json.RawMessage{a.Multiscales, a.OME.Multiscales} {
-		var images []image
-		if json.Unmarshal(raw, &images) != nil {
-			continue // of another convention
+// Overviews returns the smaller versions of an array, by the attributes of a group above
+// it: of an image whose first level it is, or by package pyramid. Paths are those in the
+// group.
+func Overviews(attributes []byte, array string) (levels []string) {
+	for i := range imagesIn(attributes) {
+		if len(i.Datasets) == 0 || cleaned(i.Datasets[0].Path) != array {
+			continue
 		}
-		for _, i := range images {
-			if i.isPyramid() {
-				continue
+		for _, d := range i.Datasets[1:] {
+			levels = append(levels, cleaned(d.Path))
+		}
+		return levels
+	}
+	return nil
+}
+
+// imagesIn returns the images in the attributes of a group: of version 0.5 in the
+// attribute ome, of earlier ones beside the other attributes.
+func imagesIn(attributes []byte) iter.Seq[*image] {
+	return func(yield func(*image) bool) {
+		var a struct {
+			Multiscales json.RawMessage
+			OME         struct{ Multiscales json.RawMessage }
+		}
+		if json.Unmarshal(attributes, &a) != nil {
+			return
+		}
+		for _, raw := range []json.RawMessage{a.Multiscales, a.OME.Multiscales} {
+			var images []image
+			if json.Unmarshal(raw, &images) != nil {
+				continue // of another convention
 			}
-			for _, d := range i.Datasets {
-				levels = append(levels, strings.TrimPrefix(path.Clean("/"+d.Path), "/"))
+			for k := range images {
+				if !yield(&images[k]) {
+					return
+				}
 			}
+		}
+	}
+}
+
+// cleaned returns the path of a level as paths of stores are.
+func cleaned(at string) string { return strings.TrimPrefix(path.Clean("/"+at), "/") }
+
+// levelsIn returns the levels of all images in the attributes of a group.
+func levelsIn(attributes []byte) (levels []string) {
+	for i := range imagesIn(attributes) {
+		if i.isPyramid() {
+			continue
+		}
+		for _, d := range i.Datasets {
+			levels = append(levels, cleaned(d.Path))
 		}
 	}
 	return levels

@@ -25,6 +25,9 @@ const (
 	// Pending is the pointer: the file in Dir that names the journal of an unfinished
 	// change, or the reservation of the node.
 	Pending = "pending.json"
+	// Statistics is the array below a node that says what each of its chunks holds
+	// (docs/statistics.md).
+	Statistics = Dir + "/" + statistics
 	// Lock is the file that a writer of a node locks during a change.
 	Lock = "__varve.lock"
 	// Publish is the file that a conditional write locks, in the directory of the key,
@@ -65,9 +68,13 @@ const OMEArchive = ".ozx"
 // IsArchive reports whether a name ends as that of an archive.
 func IsArchive(name string) bool { return EndsIn(name, Archives...) }
 
-// EndsIn reports whether a name ends in one of some suffixes and has something before.
+// EndsIn reports whether a name ends in one of some suffixes, in capitals or not, and has
+// something before.
 func EndsIn(name string, suffixes ...string) bool {
-	return slices.ContainsFunc(suffixes, func(s string) bool { return len(name) > len(s) && strings.HasSuffix(name, s) })
+	return slices.ContainsFunc(suffixes, func(s string) bool {
+		before := len(name) - len(s)
+		return before > 0 && strings.EqualFold(name[before:], s)
+	})
 }
 
 // reserved is the prefix that format 3 reserves.
@@ -91,12 +98,15 @@ func IsBelow(key string) bool {
 // directories and files are the names that Varve writes directly in Dir. Names of
 // journals begin with together.
 var (
-	directories = []string{"aside", "converting", "filter", "follow", "grids", "merged", "parts", "regrid", "scratch"}
+	directories = []string{"aside", "converting", "filter", "follow", "grids", "merged", "parts", "regrid", "scratch", statistics}
 	files       = []string{Pending, "pyramid.json", "regrid.json", "unfinished.json"}
 	documents   = []string{".zarray", ".zattrs", ".zgroup", ".zmetadata", "zarr.json"}
 )
 
-const together = "together-"
+const (
+	together   = "together-"
+	statistics = "statistics"
+)
 
 // Foreign is why something in a directory of Varve cannot be used that Varve has not
 // written, such as a node of another program.
@@ -112,8 +122,10 @@ func IsForeign(key string) bool {
 	_, rest, _ := strings.Cut("/"+key, "/"+Dir+"/")
 	first, _, isDir := strings.Cut(rest, "/")
 	switch {
-	case rest == "" || slices.Contains(documents, path.Base(rest)):
-		return rest != ""
+	case rest == "" || rest == statistics+"/zarr.json":
+		return false
+	case slices.Contains(documents, path.Base(rest)):
+		return true
 	case isDir:
 		return !slices.Contains(directories, first)
 	}

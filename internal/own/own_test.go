@@ -44,6 +44,8 @@ func TestIsForeign(t *testing.T) {
 		"a": false, "__varve": false, "a/__varve": false, "__varve2/zarr.json": false, "zarr.json": false,
 		"__varve/.zarray": true, "__varve/.zattrs": true, "a/__varve/zarr.json": true, "__varve/.zgroup": true, "__varve/.zmetadata": true,
 		"__varve/0": true, "__varve/c/0": true, "__varve/t2m/": true, "__varve/grids": true, "__varve/parts/.zarray": true, "__varve/notes.txt": true, "__varve/__varve/0": true,
+		"a/__varve/statistics/zarr.json": false, "__varve/statistics/c/0/1": false, "__varve/statistics/": false,
+		"__varve/statistics": true, "__varve/statistics/.zarray": true, "__varve/statistics/c/zarr.json": true, "__varve/parts/statistics/zarr.json": true,
 		"__varve/pending.json/x": true, "__varve/pending.json/": true,
 	} {
 		if got := IsForeign(key); got != want {

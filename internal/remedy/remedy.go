@@ -85,6 +85,7 @@ const (
 	Parts        = "Options.Parts["
 	NoResult     = " is not a result of RunPart"
 	FilterMemory = "filter.Options.Memory"
+	KeepNone     = "statistics.Options.Discard keeps none"
 )
 
 // What an export of values suggests.

@@ -237,16 +237,17 @@ func noData(ctx context.Context, a *zarr.Array) (any, error) {
 	if err != nil || !cf.IsNumeric(a.Type()) {
 		return nil, ctx.Err() // not a number, or a malformed attribute: not of interest here
 	}
-	for _, elem := range p.Missing() {
-		switch f := p.Stored(elem); {
-		case math.IsNaN(f):
-			return "nan", nil
-		case math.IsInf(f, 0):
-			return strings.ToLower(strings.TrimPrefix(fmt.Sprint(f), "+")), nil
-		}
-		return json.RawMessage(p.Type().AppendJSON(nil, elem)), nil
+	all := p.Missing()
+	if len(all) == 0 {
+		return nil, nil
 	}
-	return nil, nil
+	switch f := p.Stored(all[0]); {
+	case math.IsNaN(f):
+		return "nan", nil
+	case math.IsInf(f, 0):
+		return strings.ToLower(strings.TrimPrefix(fmt.Sprint(f), "+")), nil
+	}
+	return json.RawMessage(p.Type().AppendJSON(nil, all[0])), nil
 }
 
 // date fills in the time, which the coordinate of times has given already if there is

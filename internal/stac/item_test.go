@@ -36,7 +36,7 @@ func newGroup(t *testing.T, attributes string) group {
 // add adds an array of float64 or int64 with attributes, whose dimensions are in names.
 func (g group) add(name, names, attributes string, shape []int64, data []float64, whole bool) {
 	g.t.Helper()
-	spec := zarr.Spec{Shape: shape, Type: dtype.Float64, Attributes: json.RawMessage(attributes), }
+	spec := zarr.Spec{Shape: shape, Type: dtype.Float64, Attributes: json.RawMessage(attributes)}
 	if names != "" {
 		spec.DimensionNames = strings.Fields(names)
 	}

@@ -22,6 +22,7 @@ type Table struct {
 	Bytes        int64     // of all stored chunks, if the listing knows their sizes
 	BeyondExtent [][]int64 // indices of values beyond the extent, which are no chunks
 	Vague        bool      // a version is missing or weak, so a change may not be seen
+	Files        bool      // values are files, whose versions are made of times
 }
 
 type entry struct {
@@ -45,6 +46,7 @@ func List(ctx context.Context, s *snapshot.Array) (*Table, error) {
 		t.entries = append(t.entries, entry{numberIn(t.cells, v.Index), DigestOf(v.Info.Version), v.Info.Size})
 		t.Bytes += v.Info.Size
 		t.Vague = t.Vague || IsVague(v.Info.Version)
+		t.Files = t.Files || !v.Info.FileTime.IsZero()
 	}
 	slices.SortFunc(t.entries, func(a, b entry) int { return cmp.Compare(a.number, b.number) })
 	return t, nil

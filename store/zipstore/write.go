@@ -321,7 +321,7 @@ func otherFormat(name string) int {
 }
 
 // isOME reports whether the archive is one of OME-Zarr (RFC-9).
-func (a *writer) isOME() bool { return strings.HasSuffix(a.name, own.OMEArchive) }
+func (a *writer) isOME() bool { return own.EndsIn(a.name, own.OMEArchive) }
 
 var errNoOME = fmt.Errorf("%w: an archive with a name in %s holds one hierarchy of OME-Zarr, whose root is a group of format 3 "+
 	"with the attribute ome and its version (RFC-9); for other hierarchies, end the name in .zip", store.ErrUnsupported, own.OMEArchive)

@@ -335,7 +335,7 @@ func TestOME(t *testing.T) {
 		t.Errorf("%d values, %v", len(values), err)
 	}
 	// Without a document of the root there is no archive.
-	if a, err = zipstore.CreateArchive(filepath.Join(t.TempDir(), "y.ozx")); err != nil {
+	if a, err = zipstore.CreateArchive(filepath.Join(t.TempDir(), "y.OZX")); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(put(a, "0/zarr.json", "{}"), a.Close()); !errors.Is(err, store.ErrUnsupported) {

@@ -10,6 +10,7 @@ import (
 
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/export"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // The classic formats have a header and then the elements, big-endian (NetCDF user guide,
@@ -181,7 +182,7 @@ func (c *classic) layout() error {
 			c.end, ok = checked.Add(at, more)
 		}
 		if !ok {
-			return unfit("%d records of %d bytes are too many for a file: select a part", c.record.length, c.record1)
+			return unfit("%s of %s are too many for a file: select a part", quantity.Count(c.record.length, "records"), quantity.Count(c.record1, "bytes"))
 		}
 	}
 	return nil
@@ -201,7 +202,7 @@ func (c *classic) checkSize(i int, v *variable, ok bool) error {
 		what = "one record"
 	}
 	if !ok || c.sizes[i] > most || c.Variant == export.NetCDF3 && c.begins[i] > math.MaxInt32 {
-		return unfit("%s: its %s would take %d bytes at %d of the file, more than %s permits: select a part, or use %s", v.at, what, c.sizes[i], c.begins[i], c.Variant, way)
+		return unfit("%s: its %s would take %s at %d of the file, more than %s permits: select a part, or use %s", v.at, what, quantity.Count(c.sizes[i], "bytes"), c.begins[i], c.Variant, way)
 	}
 	return nil
 }

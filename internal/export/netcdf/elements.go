@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/hdf5"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/shuffle"
 	"varve.dev/zarr/internal/strided"
 )
@@ -167,7 +168,7 @@ func (e *encoder) chunkOf(ctx context.Context, number int64, part, box grid.Box,
 		return nil
 	}
 	if int64(len(encoded)) > hdf5.MaxChunk {
-		return unfit("a chunk has %d bytes after compression, and HDF5 has chunks below 4 GiB: export without compression (--deflate 0)", len(encoded))
+		return unfit("a chunk has %s after compression, and HDF5 has chunks below 4 GiB: export without compression (--deflate 0)", quantity.Count(len(encoded), "bytes"))
 	}
 	at, err := e.file.Append(encoded)
 	if err == nil {

@@ -18,6 +18,7 @@ import (
 
 	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/hdf5"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // Format writes files of a variant. It implements [export.FileFormat].
@@ -72,7 +73,7 @@ var reserved = map[string]bool{
 func (f Format) checkGroup(g *group) error {
 	members := len(g.variables) + len(g.dimensions) + len(g.groups)
 	if members > hdf5.MaxMembers {
-		return unfit("group %q has %d members, and a group of this writer at most %d: export groups below it one by one", "/"+g.at, members, hdf5.MaxMembers)
+		return unfit("group %q has %s, and a group of this writer at most %d: export groups below it one by one", "/"+g.at, quantity.Count(members, "members"), hdf5.MaxMembers)
 	}
 	if err := f.checkAttributes("group /"+g.at, g.attributes); err != nil {
 		return err
@@ -97,7 +98,7 @@ func (f Format) checkGroup(g *group) error {
 		}
 		for _, d := range v.dimensions {
 			if uses[d]++; uses[d] > hdf5.MaxUses {
-				return unfit("more than %d arrays have dimension %q, and a netCDF-4 file of this writer lists at most as many: export groups below it one by one", hdf5.MaxUses, d.name)
+				return unfit("more than %s dimension %q, and a netCDF-4 file of this writer lists at most as many: export groups below it one by one", quantity.Count(hdf5.MaxUses, "arrays have"), d.name)
 			}
 		}
 	}
@@ -115,7 +116,7 @@ func (f Format) checkGroup(g *group) error {
 // checkAttributes checks the attributes of a node.
 func (f Format) checkAttributes(at string, list []attribute) error {
 	if len(list) > hdf5.MaxMembers {
-		return unfit("%s has %d attributes, and a file has at most %d for it", at, len(list), hdf5.MaxMembers)
+		return unfit("%s has %s, and a file has at most %d for it", at, quantity.Count(len(list), "attributes"), hdf5.MaxMembers)
 	}
 	const around = 256 // bytes of a message beside name and value, at most
 	for _, a := range list {
@@ -129,7 +130,7 @@ func (f Format) checkAttributes(at string, list []attribute) error {
 			return unfit("%s: netCDF keeps the attribute %q for itself: rename it (varve attrs)", at, a.name)
 		}
 		if n := len(a.name) + len(a.data) + len(a.texts)*referenceBytes; n > hdf5.MaxMessage-around {
-			return unfit("%s: attribute %q has %d bytes, and a netCDF-4 file of this writer at most %d: store it as an array", at, a.name, n, hdf5.MaxMessage-around)
+			return unfit("%s: attribute %q has %s, and a netCDF-4 file of this writer at most %d: store it as an array", at, a.name, quantity.Count(n, "bytes"), hdf5.MaxMessage-around)
 		}
 	}
 	return nil
@@ -147,7 +148,7 @@ func checkName(what, name string) error {
 	case name == "":
 		reason = "is empty"
 	case len(name) > maxName:
-		reason = fmt.Sprintf("has %d bytes, at most %d are possible", len(name), maxName)
+		reason = fmt.Sprintf("has %s, at most %d are possible", quantity.Count(len(name), "bytes"), maxName)
 	case !utf8.ValidString(name):
 		reason = "is not UTF-8"
 	case first < utf8.RuneSelf && first != '_' && !unicode.IsLetter(first) && !unicode.IsDigit(first):

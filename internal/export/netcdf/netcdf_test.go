@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/export/netcdf"
 	"varve.dev/zarr/selection"
@@ -309,6 +310,10 @@ func TestWithCoordinates(t *testing.T) {
 		if got := fmt.Sprint(must(zarr.Read[int32](t.Context(), c, nil))(t).Data); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
+	}
+	// The coordinate of the axis that was dropped is named; else it would count as data.
+	if a := must(again.At("v").OpenArray(t.Context(), nil))(t); cf.TextAttribute(a, "coordinates") != "y" {
+		t.Errorf("the attribute coordinates is %q, want y", cf.TextAttribute(a, "coordinates"))
 	}
 	if _, err := again.At("other").OpenArray(t.Context(), nil); err == nil {
 		t.Error("an array that does not describe the other one was exported")

@@ -22,7 +22,7 @@ import (
 func NewRevert() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "revert NODE|GROUP",
-		Short: "Go back to the chunk grid before the last compact, regularize, rechunk, drop or insert",
+		Short: "Go back to the chunk grid before the last compact, regularize, rechunk, drop, insert",
 		Long: `Go back to the chunk grid before the last varve compact, regularize, rechunk, drop or insert. Only the metadata changes:
 what was dropped is there again, and what was inserted is not. That is possible as long as nothing was written since, and
 until varve vacuum has deleted the old chunks. Attributes stay as they are.

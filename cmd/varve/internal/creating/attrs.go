@@ -74,7 +74,9 @@ func attributeArguments(cmd *cobra.Command, args []string) error {
 			return fmt.Errorf("the node comes first: varve attrs %s %s …", phrase.Word(args[1]), args[0])
 		}
 		how := " (varve attrs NODE set KEY JSON sets an attribute)"
-		if len(args) == 2 {
+		if key, value, ok := strings.Cut(args[1], "="); ok {
+			how = fmt.Sprintf(" (did you mean set %s %s?)", key, phrase.Word(string(output.Text(value))))
+		} else if len(args) == 2 {
 			how = fmt.Sprintf(" (did you mean get %s?)", phrase.Word(args[1]))
 		}
 		return fmt.Errorf("%q is not get, set or unset%s", args[1], cmp.Or(spelling.Meant(args[1], verbs), how))

@@ -169,8 +169,8 @@ func rangeOf(indices [][]uint32) [][2]uint32 {
 	return all
 }
 
-// membersOf returns the members of two documents that differ, those of objects one by one,
-// but each attribute as a whole.
+// membersOf returns the members of two documents that differ, those of objects one by
+// one, but each attribute as a whole.
 func membersOf(a, b []byte) []member {
 	list := []member{}
 	var add func(prefix string, a, b []byte)

@@ -67,6 +67,9 @@ type storedFacts struct {
 	Free *int64 `json:"bytes_to_free"`
 	Kept *int64 `json:"bytes_to_keep"`
 
+	// Statistics are what is known of the elements; absent if nothing is kept.
+	Statistics *Holdings `json:"statistics,omitempty"`
+
 	free string // both, in words
 }
 
@@ -212,6 +215,9 @@ func (f *Array) AddStored(cmd *cobra.Command, a *zarr.Array) error {
 		s.add(info.Size)
 	}
 	f.storedFacts = s
+	if err := s.addHoldings(cmd.Context(), a); err != nil {
+		return err
+	}
 	return s.addFree(cmd.Context(), a)
 }
 

@@ -127,6 +127,9 @@ func (f *Array) Print(cmd *cobra.Command) error {
 	s.Add("chunk keys", extensionsText([]metadata.Extension{f.Doc.ChunkKeyEncoding}))
 	if f.storedFacts != nil && f.Chunks != nil {
 		s.Add("stored", f.storedText())
+		if f.Statistics != nil {
+			s.Add("statistics", f.Statistics.text())
+		}
 		if f.free != "" {
 			s.Add("to vacuum", f.free)
 		}

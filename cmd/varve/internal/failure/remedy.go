@@ -70,6 +70,7 @@ var remedies = strings.NewReplacer(
 	remedy.Delete, "varve rm",
 	remedy.Unlock, "--unlock permits listed ones",
 	remedy.FilterMemory, "--limit",
+	remedy.KeepNone, "--print keeps none",
 	remedy.SameMemory, "the same --memory",
 	remedy.Memory, "--memory",
 	remedy.LeaveOutRegion, "leave --select out",

@@ -60,11 +60,15 @@ func Of(name, file string, read bool) (export.Format, error) {
 		if !read {
 			return export.NetCDF4, nil
 		}
+	case "tif", "tiff":
+		if !read {
+			return export.COG, nil
+		}
 	}
 	if read && virtual.IsForeign(file) && !node.Exists(file) { // else its format would be known
 		return "", failure.NotFound("%s: there is no such file", file)
 	}
-	known := ".npy, .csv, .json, .nc, .raw or .bin"
+	known := ".npy, .csv, .json, .nc, .tif, .raw or .bin"
 	if read {
 		known = ".npy, .json, .raw or .bin"
 	}

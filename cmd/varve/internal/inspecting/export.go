@@ -42,21 +42,23 @@ func NewExport() *cobra.Command {
 or a group, or an array with its coordinates, to a file:
   netcdf4                      NetCDF-4 (.nc), with groups, compressed; HDF5 programs read it, too
   netcdf3, netcdf3-64, cdf5    the classic formats, which have fewer types and no groups
+  cog, geotiff                 an array as GeoTIFF (.tif), north up, with overviews or without them
 
-In a file of NetCDF, values stay as they are stored (packed numbers, times as numbers with units)
-unless --decode unpacks them. Dimensions along which arrays grow by a policy are unlimited. For a
+In such files, values stay as they are stored (packed numbers, times as numbers with units) unless
+--decode unpacks them. Dimensions along which arrays grow by a policy are unlimited. For a
 group, each item of --select has the name of a dimension, and applies to the arrays that have it.
 
 A group whose arrays have one axis, and share its dimension, is a table, which csv can show. Values
 are read and written slab by slab, in bounded memory. A file appears only after it is complete.`,
 		Example: `  varve export era5.zarr/t2m -o t2m.npy
   varve export era5.zarr/t2m --select time=2020-02,lat=0 --header -o february.csv
-  varve export era5.zarr --select time=2020-02 -o february.nc`,
+  varve export era5.zarr --select time=2020-02 -o february.nc
+  varve export era5.zarr/t2m --select time=2020-02-01 -o first.tif`,
 		Args:              usage.Arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
 	sel, decoded := source.SelectionFlag(c), source.DecodeFlag(c)
-	name := format.Flag(c, export.Raw, export.NPY, export.CSV, export.JSON, export.NetCDF4, export.NetCDF3, export.Offset64, export.CDF5)
+	name := format.Flag(c, export.Raw, export.NPY, export.CSV, export.JSON, export.NetCDF4, export.NetCDF3, export.Offset64, export.CDF5, export.COG, export.GeoTIFF)
 	file := new(string)
 	flagtext.VarP(c.Flags(), file, "output", "o", "the `FILE` to write; standard output by default", argument.FileName)
 	header := c.Flags().Bool("header", false, "for csv: add a line of names, and the values of coordinates")
@@ -66,14 +68,14 @@ are read and written slab by slab, in bounded memory. A file appears only after 
 		if err != nil {
 			return err
 		}
+		if err := made.check(cmd, f); err != nil {
+			return err
+		}
 		if made.isFile(f) {
 			if *header {
 				return failure.BadUsage("--header is for csv: name the file .csv, or give --format csv")
 			}
 			return exportFile(cmd, args[0], *sel, *file, *decoded, f, made)
-		}
-		if err := made.checkUnused(cmd, f); err != nil {
-			return err
 		}
 		return exportArray(cmd, args[0], *sel, f, *file, *decoded, *header)
 	}

@@ -6,8 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,28 +24,32 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/internal/export"
+	"varve.dev/zarr/internal/export/geotiff"
 	"varve.dev/zarr/internal/export/netcdf"
 )
 
 // fileFlags are the flags of formats that hold data sets.
 type fileFlags struct {
-	unlimited []string
-	deflate   int
+	unlimited     []string
+	deflate, zstd int
+	crs           string
 }
 
 // newFileFlags adds the flags to a command.
 func newFileFlags(c *cobra.Command) *fileFlags {
 	f := &fileFlags{}
-	c.Flags().StringSliceVar(&f.unlimited, "unlimited", nil, "for NetCDF: the `DIMENSIONS` that can grow in the file, or none (default: those of growth policies)")
-	c.Flags().IntVar(&f.deflate, "deflate", 4, "for netcdf4: the `LEVEL` of compression from 1 to 9; 0 is none")
+	c.Flags().StringSliceVar(&f.unlimited, "unlimited", nil, "for NetCDF: the `DIMENSIONS` that can grow in the file, or none")
+	c.Flags().IntVar(&f.deflate, "deflate", 4, "for netcdf4 and GeoTIFF: the `LEVEL` from 1 to 9; 0 is none")
+	c.Flags().IntVar(&f.zstd, "zstd", 0, "for GeoTIFF: the `LEVEL` of zstd from 1 to 22, in place of --deflate")
+	c.Flags().StringVar(&f.crs, "crs", "", "for GeoTIFF: the `SYSTEM` of coordinates, as EPSG:32633, or none")
 	return f
 }
 
 // isFile reports whether files of a format hold data sets.
-func (f *fileFlags) isFile(as export.Format) bool { return f.format(as) != nil }
+func (f *fileFlags) isFile(as export.Format) bool { return f.format(as, "") != nil }
 
-// format returns the writer of a format, or nil.
-func (f *fileFlags) format(as export.Format) export.FileFormat {
+// format returns the writer of a format to a file, or nil.
+func (f *fileFlags) format(as export.Format, file string) export.FileFormat {
 	switch as {
 	case export.NetCDF4, export.NetCDF3, export.Offset64, export.CDF5:
 		unlimited := f.unlimited
@@ -50,29 +57,45 @@ func (f *fileFlags) format(as export.Format) export.FileFormat {
 			unlimited = []string{}
 		}
 		return netcdf.Format{Variant: as, Unlimited: unlimited, Deflate: f.deflate}
+	case export.GeoTIFF, export.COG:
+		return geotiff.Format{Overviews: as == export.COG, CRS: f.crs, Deflate: f.deflate, Zstd: f.zstd, Folder: filepath.Dir(file)}
 	}
 	return nil
 }
 
-// checkUnused returns an error for a flag that a format does not have.
-func (f *fileFlags) checkUnused(cmd *cobra.Command, as export.Format) error {
-	for _, name := range []string{"unlimited", "deflate"} {
-		if cmd.Flags().Changed(name) {
-			return failure.BadUsage("--%s is for NetCDF, and the format is %s: name the file .nc, or give --format netcdf4", name, as)
+// uses are the flags of formats: those that have them, and how to get one.
+var uses = map[string]struct {
+	of     string
+	format []export.Format
+	remedy string
+}{
+	"unlimited": {"NetCDF", []export.Format{export.NetCDF4, export.NetCDF3, export.Offset64, export.CDF5}, "name the file .nc, or give --format netcdf4"},
+	"deflate":   {"netcdf4 and GeoTIFF", []export.Format{export.NetCDF4, export.GeoTIFF, export.COG}, "name the file .nc or .tif, or give --format"},
+	"zstd":      {"GeoTIFF", []export.Format{export.GeoTIFF, export.COG}, "name the file .tif, or give --format cog"},
+	"crs":       {"GeoTIFF", []export.Format{export.GeoTIFF, export.COG}, "name the file .tif, or give --format cog"},
+}
+
+// check returns an error for a flag that a format does not have, and for a level that
+// does not exist.
+func (f *fileFlags) check(cmd *cobra.Command, as export.Format) error {
+	for _, name := range slices.Sorted(maps.Keys(uses)) {
+		if u := uses[name]; cmd.Flags().Changed(name) && !slices.Contains(u.format, as) {
+			return failure.BadUsage("--%s is for %s, and the format is %s: %s", name, u.of, as, u.remedy)
 		}
+	}
+	switch {
+	case f.deflate < 0 || f.deflate > 9:
+		return failure.BadUsage("--deflate %d: a level is from 0 to 9", f.deflate)
+	case f.zstd < 0 || f.zstd > 22:
+		return failure.BadUsage("--zstd %d: a level is from 1 to 22, and 0 is --deflate", f.zstd)
 	}
 	return nil
 }
 
 // exportFile writes a group, or an array with its coordinates, to a file.
 func exportFile(cmd *cobra.Command, location, sel, file string, decoded bool, as export.Format, flags *fileFlags) error {
-	switch {
-	case file == "" || file == "-":
+	if file == "" || file == "-" {
 		return failure.BadUsage("%s is not written in order, so it cannot go to standard output: give -o FILE", as)
-	case flags.deflate < 0 || flags.deflate > 9:
-		return failure.BadUsage("--deflate %d: a level is from 0 to 9", flags.deflate)
-	case cmd.Flags().Changed("deflate") && as != export.NetCDF4:
-		return failure.BadUsage("--deflate is for netcdf4: %s has no compression", as)
 	}
 	n, err := node.Open(cmd, location)
 	if err != nil {
@@ -80,20 +103,24 @@ func exportFile(cmd *cobra.Command, location, sel, file string, decoded bool, as
 	}
 	defer n.Close() // it was only read
 	d, err := gather(cmd, n, location, sel, decoded)
-	to := flags.format(as)
+	to := flags.format(as, file)
 	if err == nil {
 		err = to.Check(cmd.Context(), d)
 	}
 	if err != nil {
 		return failure.On(cmd.Name(), location, err)
 	}
+	_, isImage := to.(geotiff.Format)
 	variables := []string{}
 	p := progress.New(cmd, "exporting", d.Bytes())
 	defer p.End()
 	_ = d.All(func(at string, d *export.Dataset) error { // it returns no errors
 		for _, v := range d.Variables {
 			v.Written = p.Add
-			variables = append(variables, path.Join(at, v.Name))
+			// Of coordinates, a GeoTIFF has only what they say about the place.
+			if !isImage || v.Name == geotiff.Image(d) {
+				variables = append(variables, path.Join(at, v.Name))
+			}
 		}
 		return nil
 	})

@@ -43,7 +43,7 @@ names the unknown part. Notes at the end report problems, such as stale consolid
 		Args:              usage.Arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
-	stats := c.Flags().Bool("stats", false, "also count the stored chunks and their bytes, and what varve vacuum would free")
+	stats := c.Flags().Bool("stats", false, "also count the stored chunks and their bytes, and what varve vacuum would free, and show the statistics that varve stats keeps")
 	item := c.Flags().Bool("stac", false, "print an item of STAC that describes a group and its arrays, as JSON")
 	at := c.Flags().String("datetime", "", "with --stac, the `TIME` of a group that does not say it, such as 2024-05-31T12:00:00Z")
 	c.RunE = func(cmd *cobra.Command, args []string) error {

@@ -110,7 +110,8 @@ func isRepositoryAt(ctx context.Context, at string) bool {
 	return err == nil
 }
 
-// HasRoot reports whether the reference of a location in a repository leads to a snapshot.
+// HasRoot reports whether the reference of a location in a repository leads to a
+// snapshot.
 func HasRoot(ctx context.Context, location string) bool {
 	_, at, name, err := icechunk.ParseLocation(location)
 	if err != nil || at == "" {

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package statistics
+
+import (
+	"context"
+	"time"
+)
+
+// Waiting calls wait in place of waiting, and returns a function that undoes this.
+func Waiting(instead func()) (undo func()) {
+	was := wait
+	wait = func(ctx context.Context, _ time.Duration) error {
+		instead()
+		return ctx.Err()
+	}
+	return func() { wait = was }
+}
