@@ -214,7 +214,7 @@ func TestIcechunkVirtual(t *testing.T) {
 	if len(stored) == 0 || !reflect.DeepEqual(stored, described) {
 		t.Errorf("by the container of the repository the reference reads %v, want %v", stored, described)
 	}
-	// Both programs refuse a file as soon as it is younger than the second of its reference.
+	// Both programs refuse a file that is younger than the second of its reference.
 	file := filepath.Join(files, sets[0].Files[0])
 	info, err := os.Stat(file)
 	check(t, err)
