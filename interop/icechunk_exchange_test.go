@@ -4,10 +4,12 @@ package interop
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"path"
 	"path/filepath"
 	"reflect"
@@ -15,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/convert"
@@ -210,6 +213,36 @@ func TestIcechunkVirtual(t *testing.T) {
 	oracle.ask(t, map[string]any{"op": "hashes", "folder": files, "group": "set0", "stored": true}, &stored)
 	if len(stored) == 0 || !reflect.DeepEqual(stored, described) {
 		t.Errorf("by the container of the repository the reference reads %v, want %v", stored, described)
+	}
+	// Both programs refuse a file that is younger than the second of its reference.
+	file := filepath.Join(files, sets[0].Files[0])
+	info, err := os.Stat(file)
+	check(t, err)
+	second := info.ModTime().Truncate(time.Second)
+	for after, ok := range map[time.Duration]bool{-time.Hour: true, 500 * time.Millisecond: true, 1001 * time.Millisecond: false, 2500 * time.Millisecond: false} {
+		if second.Equal(info.ModTime()) && after == 500*time.Millisecond {
+			continue // the reference has this second
+		}
+		check(t, os.Chtimes(file, second.Add(after), second.Add(after)))
+		err := oracle.try(map[string]any{"op": "hashes", "folder": files, "group": "set0"}, &described)
+		if (err == nil) != ok {
+			t.Errorf("the reference, %v later: %v", after, err)
+		}
+		failed := false
+		for name := range sets[0].Arrays {
+			a, err := zarr.OpenArray(virtual.WithAllowed(t.Context(), files), "icechunk+file://"+filepath.ToSlash(dir)+"@main/set0/"+name, nil)
+			check(t, err)
+			n := int64(a.Type().Size())
+			for _, x := range a.Shape() {
+				n *= x
+			}
+			err = a.ReadBytes(t.Context(), nil, make([]byte, n))
+			failed = failed || errors.Is(err, zarr.ErrSourceChanged)
+			check(t, a.Close())
+		}
+		if failed == ok {
+			t.Errorf("Varve refuses a file that is %v later: %t", after, failed)
+		}
 	}
 	if byXarray < 4 {
 		t.Errorf("xarray has read only %d arrays", byXarray)
