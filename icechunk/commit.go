@@ -610,14 +610,19 @@ func backupName(now time.Time) string {
 // backupTime returns the time of the next backup: now, or later if the names of the one
 // before and of what was published then, a millisecond later, would not come before.
 func backupTime(repo *format.Repository, now time.Time) time.Time {
+	last := repo.Before // if the log of the object has none
 	for _, u := range repo.Updates {
-		var down int64
-		if _, err := fmt.Sscanf(u.Backup, "repo.%d.", &down); err == nil {
-			if next := time.UnixMilli(endOfTime - down + 2); next.After(now) {
-				return next
-			}
+		if u.Backup != "" {
+			last = u.Backup
 			break
 		}
+	}
+	var down int64
+	if _, err := fmt.Sscanf(last, "repo.%d.", &down); err != nil {
+		return now
+	}
+	if next := time.UnixMilli(endOfTime - down + 2); next.After(now) {
+		return next
 	}
 	return now
 }
