@@ -145,8 +145,8 @@ func TestGarbageBackups(t *testing.T) {
 	data, err = format.Seal("test", format.KindRepository, repo.Encode())
 	try(t, err)
 	put(t, s, store.MustKey("repo"), data)
-	// Each name of a former object is at least two milliseconds after the one before, which
-	// this log does not have any more.
+	// Each name of a former object is at least two milliseconds after the one before,
+	// which this log does not have any more.
 	time.Sleep(20 * time.Millisecond)
 	collect := func(opt icechunk.GarbageOptions, deleted int64) {
 		t.Helper()
