@@ -424,7 +424,8 @@ func (p *planner) setChain() error {
 	case compressionDeflate:
 		level := p.Deflate
 		// Differences have few long matches: to search for them costs three times the
-		// time, for 1 % of the bytes of measured fields and 8 % of those of classes.
+		// time, for 1 % of the bytes of measured fields, 6 % of packed ones and 8 % of
+		// those of classes.
 		if level <= quickDeflate {
 			level = 1
 		}
