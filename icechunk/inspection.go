@@ -586,7 +586,10 @@ func (r *Repository) Restore(ctx context.Context, branch, snapshot string) error
 	}
 	// A garbage collection that ran all the while may have deleted something before it
 	// saw the branch.
-	return r.checkObjects(ctx, ids)
+	if err := r.checkObjects(ctx, ids); err != nil {
+		return fmt.Errorf("the branch %q was made, but not all of its objects are found again: delete it if they are gone: %w", branch, err)
+	}
+	return nil
 }
 
 // lost finds a snapshot in the former objects repo.
