@@ -3,12 +3,11 @@
 package s3
 
 import (
-	"fmt"
 	"net/netip"
 	"net/url"
 	"strings"
 
-	"varve.dev/zarr/store"
+	"varve.dev/zarr/internal/driver"
 )
 
 // place is where a bucket is: the region of its signatures, and the URL of its objects.
@@ -47,7 +46,7 @@ func (v *service) resolve(region string) (*place, error) {
 	if v.options.Endpoint != "" {
 		var err error
 		if base, err = url.Parse(v.options.Endpoint); err != nil || base.RawQuery != "" || base.Fragment != "" {
-			return nil, fmt.Errorf("s3: %w: the endpoint is not a URL like https://host:port", store.ErrInvalidKey)
+			return nil, driver.BadLocation("s3: the endpoint is not a URL like https://host:port")
 		}
 	} else {
 		var err error
@@ -73,7 +72,7 @@ func hostOf(service, region string) (host, signing string, err error) {
 		return service + ".amazonaws.com", defaultRegion, nil
 	}
 	if !isHostLabel(region) {
-		return "", "", fmt.Errorf("s3: %w: %q is no name of a region; set the option region, AWS_REGION or the profile's region, as in us-east-1", store.ErrInvalidKey, region)
+		return "", "", driver.BadLocation("s3: %q is no name of a region; set the option region, AWS_REGION or the profile's region, as in us-east-1", region)
 	}
 	domain := "amazonaws.com"
 	for _, s := range suffixes {
@@ -89,7 +88,7 @@ func hostOf(service, region string) (host, signing string, err error) {
 func accessPoint(arn string) (label, region string, err error) {
 	part := strings.Split(arn, ":")
 	if len(part) != 7 || part[2] != "s3" || part[3] == "" || part[5] != "accesspoint" || !isHostLabel(part[6]+"-"+part[4]) {
-		return "", "", fmt.Errorf("s3: %w: %q is no ARN of an access point in a region, arn:aws:s3:REGION:ACCOUNT:accesspoint:NAME; for other kinds name the bucket or the alias of the access point", store.ErrInvalidKey, arn)
+		return "", "", driver.BadLocation("s3: %q is no ARN of an access point in a region, arn:aws:s3:REGION:ACCOUNT:accesspoint:NAME; for other kinds name the bucket or the alias of the access point", arn)
 	}
 	return part[6] + "-" + part[4], part[3], nil
 }

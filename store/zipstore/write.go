@@ -51,6 +51,9 @@ func (l *log) append(m *written, value []byte) error {
 // flush writes the buffer.
 func (l *log) flush() error {
 	n := len(l.buffer)
+	if n == 0 {
+		return nil
+	}
 	_, err := l.w.Write(l.buffer)
 	l.flushed, l.buffer = l.flushed+int64(n), l.buffer[:0]
 	return err
@@ -241,7 +244,9 @@ func (a *writer) end(keep bool) error {
 func (a *writer) publish() (published bool, err error) {
 	comment := ""
 	if a.isOME() {
-		if comment = omeComment(a.version); comment == "" {
+		// The document may have been deleted again, by a copy that has failed.
+		_, hasRoot := a.members[store.MustKey(nodename.V3Node)]
+		if comment = omeComment(a.version); comment == "" || !hasRoot {
 			return false, errNoOME
 		}
 	}

@@ -341,6 +341,18 @@ func TestOME(t *testing.T) {
 	if err := errors.Join(put(a, "0/zarr.json", "{}"), a.Close()); !errors.Is(err, store.ErrUnsupported) {
 		t.Errorf("without a root: %v, want %v", err, store.ErrUnsupported)
 	}
+	if a, err = zipstore.CreateArchive(filepath.Join(t.TempDir(), "z.ozx")); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(put(a, "zarr.json", good), put(a, "0/c/0", "x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Write(t.Context(), store.Delete(store.MustKey("zarr.json")), store.Flush); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Close(); !errors.Is(err, store.ErrUnsupported) {
+		t.Errorf("with a root that was deleted: %v, want %v", err, store.ErrUnsupported)
+	}
 }
 
 // TestOnce checks that an archive is written once.
