@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"varve.dev/zarr/internal/subset"
 )
 
 // basic parses a selection that is not JSON.
@@ -46,7 +48,7 @@ func parseEntries(text string) ([]entry, error) {
 		return nil, fmt.Errorf("%w: %q: items are written without brackets, as %s", ErrInvalid, text, inner)
 	}
 	var entries []entry
-	for _, s := range splitItems(text) {
+	for _, s := range subset.SplitItems(text) {
 		e, err := parseEntry(strings.TrimSpace(s))
 		if last := len(entries) - 1; err == nil && !e.isNamed && last >= 0 && entries[last].isNamed {
 			err = fmt.Errorf("%w: %q without a name after an item with one; items without names come first", ErrInvalid, s)
@@ -380,22 +382,6 @@ func closeQuote(text string) (value, rest string, closed bool) {
 		}
 	}
 	return "", "", false
-}
-
-// splitItems splits a selection at the commas outside quotes.
-func splitItems(text string) []string {
-	var items []string
-	begin, quoted := 0, false
-	for i := range len(text) {
-		switch {
-		case text[i] == '"':
-			quoted = !quoted
-		case text[i] == ',' && !quoted:
-			items = append(items, text[begin:i])
-			begin = i + 1
-		}
-	}
-	return append(items, text[begin:])
 }
 
 // lookup returns the elements of a dimension with the given coordinate values.

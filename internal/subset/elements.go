@@ -440,3 +440,19 @@ func (r *Elements) Transpose(axes []int) *Elements {
 	}
 	return &o
 }
+
+// SplitItems splits the text of a selection at the commas outside quotes.
+func SplitItems(text string) []string {
+	var items []string
+	begin, quoted := 0, false
+	for i := range len(text) {
+		switch {
+		case text[i] == '"':
+			quoted = !quoted
+		case text[i] == ',' && !quoted:
+			items = append(items, text[begin:i])
+			begin = i + 1
+		}
+	}
+	return append(items, text[begin:])
+}

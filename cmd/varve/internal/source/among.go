@@ -8,6 +8,7 @@ import (
 
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/spelling"
+	"varve.dev/zarr/internal/subset"
 )
 
 // Items are the items of --select for a group. Each has the name of a dimension, and
@@ -28,7 +29,7 @@ func Among(text string) (*Items, error) {
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
 		return nil, failure.BadArgument("--select %q: for a group, give items with names of dimensions, as time=0:10,lat=-10..10", text)
 	}
-	for _, item := range splitItems(text) {
+	for _, item := range subset.SplitItems(text) {
 		name, _, named := strings.Cut(item, "=")
 		if name = strings.TrimSpace(name); !named || name == "" {
 			return nil, failure.BadArgument("--select %q: the arrays of a group have different axes, so each item has the name of a dimension, as time=0:10; %q has none", text, item)
@@ -36,21 +37,6 @@ func Among(text string) (*Items, error) {
 		s.names, s.items = append(s.names, name), append(s.items, item)
 	}
 	return s, nil
-}
-
-// splitItems splits text at the commas that are not within quotes.
-func splitItems(text string) (items []string) {
-	begin, quoted := 0, false
-	for i := range len(text) {
-		switch {
-		case text[i] == '"':
-			quoted = !quoted
-		case text[i] == ',' && !quoted:
-			items = append(items, text[begin:i])
-			begin = i + 1
-		}
-	}
-	return append(items, text[begin:])
 }
 
 // Of returns the value of --select for an array with these dimensions.
