@@ -12,7 +12,7 @@ VERSION = $(shell git describe --tags --match 'v[0-9]*' --dirty=-modified --abbr
 OUTLINED = varve.dev/zarr/cmd/... github.com/aws/... github.com/Azure/... github.com/AzureAD/...
 
 # Modules that have Go code. `go list` of one module leaves out those in folders below it.
-MODULES = . codec/extra virtual/parquet icechunk store/s3 store/gcs store/azure cmd/varve interop bench observe/otel examples
+MODULES = . codec/extra columnar virtual/parquet icechunk store/s3 store/gcs store/azure cmd/varve interop bench observe/otel examples
 
 .PHONY: help demo build beam test check unit race fuzz interop benchmarks bench bench-full bench-growth bench-options bench-rechunk bench-cloud bench-mirror bench-virtual bench-serving bench-icechunk bench-zarr-python cross processors mutants soak wheel release-test release-snapshot release-packages clean
 

@@ -213,7 +213,7 @@ func TestNestedModules(t *testing.T) {
 // libraries are the modules that a program may take at another version than the core.
 // The value is the one internal package that each may import. Its API only grows.
 var libraries = map[string]string{
-	"codec/extra": "internal/codecs/numcodecs", "observe/otel": "", "virtual/parquet": "internal/kerchunk",
+	"codec/extra": "internal/codecs/numcodecs", "columnar": "", "observe/otel": "", "virtual/parquet": "internal/kerchunk",
 	"icechunk":    "internal/driver",
 	"store/azure": "internal/driver", "store/gcs": "internal/driver", "store/s3": "internal/driver",
 }

@@ -14,7 +14,7 @@ import (
 // released are the folders of the modules in a release. The others (bench, examples,
 // interop, tools) are only useful in a clone.
 var released = []string{
-	".", "codec/extra", "virtual/parquet", "icechunk", "observe/otel", "store/s3", "store/gcs", "store/azure", "cmd/varve", "job/beam",
+	".", "codec/extra", "columnar", "virtual/parquet", "icechunk", "observe/otel", "store/s3", "store/gcs", "store/azure", "cmd/varve", "job/beam",
 }
 
 // module is a module of the repository.

@@ -1,0 +1,3 @@
+module varve.dev/zarr/columnar
+
+go 1.26.0
