@@ -194,7 +194,7 @@ type Writer interface {
 // Reader reads a table.
 type Reader interface {
 	Schema() *Schema
-	// Rows returns the rows of each batch, or nil if they are not known before the batches
+	// Rows returns the rows of each batch, or nil if they are unknown before the batches
 	// are read, as in a stream.
 	Rows() []int64
 	// Next returns the next batch, or [io.EOF]. It may use the memory of the previous one.
