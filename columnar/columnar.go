@@ -197,6 +197,6 @@ type Reader interface {
 	// Rows returns the rows of each batch, or nil if they are unknown before the batches
 	// are read, as in a stream.
 	Rows() []int64
-	// Next returns the next batch, or [io.EOF]. It may use the memory of the previous one.
+	// Next returns the next batch, or [io.EOF]. It may use the memory of the last one.
 	Next() (*Batch, error)
 }
