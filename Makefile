@@ -65,7 +65,7 @@ soak: mutants race ## tests too long for every change: mutants, the race detecto
 	@sh store/servers/setup fake-gcs-server azurite
 	for service in s3 gcs azure; do (cd store/$$service && VARVE_LONG=1 go test -count=1 -timeout 60m ./...) || exit 1; done
 	@sh interop/setup
-	cd interop && VARVE_LONG=1 VARVE_SOAK=$${VARVE_SOAK:-1} go test -count=1 -timeout 90m -run '^TestIcechunk(Turns|Crowd|ThreePrograms|LongLog)' .
+	cd interop && VARVE_LONG=1 VARVE_SOAK=$${VARVE_SOAK:-1} go test -count=1 -timeout 90m -run '^Test(RandomFiles|Icechunk(Turns|Crowd|ThreePrograms|LongLog))' .
 	@sh interop/peers/setup all
 	cd interop && VARVE_PEERS=all go test -count=1 -timeout 20m ./peers
 	sh interop/slurm/run
