@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/internal/likeness"
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/serve/internal/plain"
+	"varve.dev/zarr/serve/internal/reply"
 )
 
 // Event is what has become of an array, as /@events tells it.
@@ -272,7 +273,7 @@ func isShorter(shape, before []int64) bool {
 func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, path string) error {
 	n := h.nodes[strings.TrimSuffix(path, "/")]
 	if n == nil {
-		refuse(w, http.StatusNotFound, "no node of this name is served: events are those of a whole node, at /@events/NAME")
+		reply.Refuse(w, http.StatusNotFound, "no node of this name is served: events are those of a whole node, at /@events/NAME")
 		return nil
 	}
 	if r.Method == http.MethodHead {
@@ -281,7 +282,7 @@ func (h *Handler) serveEvents(w http.ResponseWriter, r *http.Request, path strin
 	}
 	events, l, err := n.watcher.listen(r.Context())
 	if err != nil {
-		refuse(w, http.StatusServiceUnavailable, err.Error())
+		reply.Refuse(w, http.StatusServiceUnavailable, err.Error())
 		return nil
 	}
 	defer n.watcher.leave(l)

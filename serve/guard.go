@@ -13,6 +13,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"varve.dev/zarr/serve/internal/reply"
 )
 
 // guard decides which requests are answered.
@@ -52,7 +54,7 @@ const anything = "*"
 // admits reports whether a request is to be routed. Otherwise it has answered it.
 func (g *guard) admits(w http.ResponseWriter, r *http.Request) bool {
 	if !g.permitsHost(r.Host) {
-		refuse(w, http.StatusMisdirectedRequest, "this server does not have the name that the request has: permit the host (varve serve --host)")
+		reply.Refuse(w, http.StatusMisdirectedRequest, "this server does not have the name that the request has: permit the host (varve serve --host)")
 		return false
 	}
 	origin := r.Header.Get("Origin")
@@ -60,11 +62,11 @@ func (g *guard) admits(w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Add("Vary", "Origin")
 	foreign := origin != "" && !isSame(origin, r)
 	if foreign && !g.permitsOrigin(origin) {
-		refuse(w, http.StatusForbidden, "pages of this origin may not read: permit the origin (varve serve --allow-origin)")
+		reply.Refuse(w, http.StatusForbidden, "pages of this origin may not read: permit the origin (varve serve --allow-origin)")
 		return false
 	}
 	if origin == "" && isEmbedded(r) {
-		refuse(w, http.StatusForbidden, "another page asks without its origin: use fetch with CORS, or crossorigin at images")
+		reply.Refuse(w, http.StatusForbidden, "another page asks without its origin: use fetch with CORS, or crossorigin at images")
 		return false
 	}
 	if foreign {
@@ -169,7 +171,7 @@ func (g *guard) admitsToken(w http.ResponseWriter, r *http.Request, foreign bool
 		return true
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="varve"`)
-	refuse(w, http.StatusUnauthorized, "the request needs the token of this server")
+	reply.Refuse(w, http.StatusUnauthorized, "the request needs the token of this server")
 	return false
 }
 

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/serve/internal/plain"
+	"varve.dev/zarr/serve/internal/reply"
 	"varve.dev/zarr/store"
 )
 
@@ -40,16 +41,16 @@ func (h *Handler) listNodes(w http.ResponseWriter, r *http.Request, directories 
 
 // list answers with the names in a directory of the node.
 func (s *served) list(w http.ResponseWriter, r *http.Request, path string) error {
-	dir, err := s.root, error(nil)
+	dir, err := s.Root, error(nil)
 	if path != "" {
-		dir, err = s.root.Join(path)
+		dir, err = s.Root.Join(path)
 	}
 	if err != nil {
-		refuse(w, http.StatusBadRequest, "the path is no legal key")
+		reply.Refuse(w, http.StatusBadRequest, "the path is no legal key")
 		return nil
 	}
 	if path != "" {
-		if err := s.check(path); err != nil {
+		if err := s.Check(path); err != nil {
 			return s.answer(w, r, err)
 		}
 	}
@@ -59,7 +60,7 @@ func (s *served) list(w http.ResponseWriter, r *http.Request, path string) error
 		case errors.Is(err, store.ErrUnusable):
 			continue // names that no key can have
 		case errors.Is(err, store.ErrUnsupported):
-			refuse(w, http.StatusNotFound, "the store cannot list: ask for keys, or open consolidated metadata")
+			reply.Refuse(w, http.StatusNotFound, "the store cannot list: ask for keys, or open consolidated metadata")
 			return nil
 		case err != nil && page == nil:
 			return s.answer(w, r, err)
@@ -86,7 +87,7 @@ func (s *served) list(w http.ResponseWriter, r *http.Request, path string) error
 
 // isDirectory reports whether the node serves something below a path.
 func (s *served) isDirectory(r *http.Request, path string) bool {
-	dir, err := s.root.Join(path)
+	dir, err := s.Root.Join(path)
 	if err != nil {
 		return false
 	}
@@ -102,14 +103,14 @@ func (s *served) isDirectory(r *http.Request, path string) bool {
 // of fsspec reads it.
 type page struct {
 	w *bufio.Writer
-	*text
+	*reply.Text
 }
 
 func newPage(w http.ResponseWriter, r *http.Request) *page {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'")
 	w.Header().Set("Cache-Control", "no-store")
-	body := newText(w, r)
+	body := reply.NewText(w, r)
 	p := &page{bufio.NewWriter(body), body}
 	_, _ = io.WriteString(p.w, "<!DOCTYPE html>\n<title>Zarr</title>\n<ul>\n")
 	return p
@@ -128,5 +129,5 @@ func (p *page) link(dir, name string) {
 
 func (p *page) end() {
 	_, _ = io.WriteString(p.w, "</ul>\n")
-	_, _ = p.w.Flush(), p.text.Close() // the client may have gone
+	_, _ = p.w.Flush(), p.Text.Close() // the client may have gone
 }

@@ -22,6 +22,7 @@ import (
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/internal/subset"
+	"varve.dev/zarr/serve/internal/reply"
 )
 
 // mostPixels bounds the pixels of a picture along each axis.
@@ -89,7 +90,7 @@ func (p *picture) check(a *asked, src *export.Source) error {
 		return tell(http.StatusBadRequest, "a picture has two axes, and the shape of the selection is [%s]: select single elements along other axes, such as time=0", shapeText(src.Shape))
 	}
 	if max(shape[0], shape[1]) > mostPixels {
-		t := &refusal{problem{Status: http.StatusRequestEntityTooLarge, Kind: "limit", Limit: mostPixels}}
+		t := &refusal{reply.Problem{Status: http.StatusRequestEntityTooLarge, Kind: "limit", Limit: mostPixels}}
 		box := src.Selection.Bounds()
 		t.Select = a.text(func(i int) string {
 			n := box[i].Len()

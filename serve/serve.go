@@ -77,6 +77,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/serve/internal/plain"
+	"varve.dev/zarr/serve/internal/reply"
 )
 
 // Node is a node that is served.
@@ -240,17 +241,17 @@ const longestPath = 5000
 func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD, OPTIONS")
-		refuse(w, http.StatusMethodNotAllowed, "nodes are served for reading")
+		reply.Refuse(w, http.StatusMethodNotAllowed, "nodes are served for reading")
 		return
 	}
 	// The time to follow links grows with the square of the length.
 	if len(r.URL.Path) > longestPath {
-		refuse(w, http.StatusRequestURITooLong, "the path is longer than that of any key")
+		reply.Refuse(w, http.StatusRequestURITooLong, "the path is longer than that of any key")
 		return
 	}
 	// A slash in a name of a key would be another key.
 	if strings.Contains(strings.ToLower(r.URL.EscapedPath()), "%2f") {
-		refuse(w, http.StatusBadRequest, "the path has an escaped slash")
+		reply.Refuse(w, http.StatusBadRequest, "the path has an escaped slash")
 		return
 	}
 	name, rest, below := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
@@ -267,7 +268,7 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 		r = r.WithContext(ctx)
 	}
 	if !h.enters(r.Context(), room) {
-		refuse(w, http.StatusServiceUnavailable, "the server has as many requests in work as it takes: repeat the request later")
+		reply.Refuse(w, http.StatusServiceUnavailable, "the server has as many requests in work as it takes: repeat the request later")
 		return
 	}
 	defer func() { <-room }()
@@ -295,7 +296,7 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if n == nil {
-		refuse(w, http.StatusNotFound, "no node of this name is served: / lists those that are")
+		reply.Refuse(w, http.StatusNotFound, "no node of this name is served: / lists those that are")
 		return
 	}
 	if !below {
@@ -400,7 +401,7 @@ func mounted(mount map[string]http.Handler) (map[string]http.Handler, error) {
 // health answers that the server works.
 func health(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != "/@health" {
-		refuse(w, http.StatusNotFound, "the address is /@health")
+		reply.Refuse(w, http.StatusNotFound, "the address is /@health")
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

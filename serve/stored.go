@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"net/http"
 	"path"
 	"strconv"
@@ -19,40 +18,32 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/nodename"
 	"varve.dev/zarr/internal/own"
-	"varve.dev/zarr/internal/vfs"
 	"varve.dev/zarr/serve/internal/plain"
+	"varve.dev/zarr/serve/internal/reply"
 	"varve.dev/zarr/store"
 )
 
 // served is a node whose keys are served as they are stored.
 type served struct {
-	store store.Store
-	root  store.Path // of the node
-	// directories follow symbolic links, where the store has them.
-	directories store.Directories
-	near        bool // a request costs little
-	location    *zarr.Location
-	watcher     *watcher
-	timeline    *timeline
+	*plain.Bounds
+	store    store.Store
+	near     bool // a request costs little
+	location *zarr.Location
+	watcher  *watcher
+	timeline *timeline
 	// successor returns the address of what has taken the place of a view. It is nil for
 	// keys that are served as they are stored.
 	successor func(context.Context) string
 }
 
 func newServed(n Node, interval time.Duration) (*served, error) {
-	root, err := store.ParsePath(n.Location.Path())
+	bounds, at, err := plain.Confine(n.Location)
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", n.Name, err)
 	}
-	s := &served{store: n.Location.Store(), root: root, directories: store.DirectoriesOf(n.Location.Store()), location: n.Location}
+	s := &served{Bounds: bounds, store: n.Location.Store(), location: at}
 	_, s.near = store.As[store.Opener](s.store)
-	if _, links := store.Driver(s.store).(store.Directories); links {
-		s.location = n.Location.Wrapped(func(below store.Store) store.Store { return &confined{below, s} })
-	}
-	s.watcher, s.timeline = &watcher{node: s.location, interval: interval}, &timeline{node: s.location, interval: interval}
-	if _, err := s.directories.Resolve(root); err != nil {
-		return nil, fmt.Errorf("node %s: %w", n.Name, err)
-	}
+	s.watcher, s.timeline = &watcher{node: at, interval: interval}, &timeline{node: at, interval: interval}
 	return s, nil
 }
 
@@ -70,19 +61,19 @@ func (s *served) serve(w http.ResponseWriter, r *http.Request, path string) erro
 		switch hidden := plain.IsHidden(name); {
 		case hidden && more && name != own.Dir && name != "." && name != "..":
 			// It may be a chunk of a hidden array. Readers take 404 for the fill value.
-			refuse(w, http.StatusForbidden, "nothing is served below this name: names that begin with a period, of manifests and of files of Varve are hidden")
+			reply.Refuse(w, http.StatusForbidden, "nothing is served below this name: names that begin with a period, of manifests and of files of Varve are hidden")
 			return nil
 		case hidden:
-			refuse(w, http.StatusNotFound, "there is no such key")
+			reply.Refuse(w, http.StatusNotFound, "there is no such key")
 			return nil
 		}
 	}
 	if path == "" || strings.HasSuffix(path, "/") {
 		return s.list(w, r, strings.TrimSuffix(path, "/"))
 	}
-	key, err := s.root.Key(path)
+	key, err := s.Root.Key(path)
 	if err != nil {
-		refuse(w, http.StatusBadRequest, "the path is no legal key")
+		reply.Refuse(w, http.StatusBadRequest, "the path is no legal key")
 		return nil
 	}
 	if direct, ok := s.store.(unlinkedOpener); ok {
@@ -90,7 +81,7 @@ func (s *served) serve(w http.ResponseWriter, r *http.Request, path string) erro
 			return s.value(w, r, object)
 		}
 	}
-	if err := s.check(path); err != nil {
+	if err := s.Check(path); err != nil {
 		return s.answer(w, r, err)
 	}
 	if kept, err := s.isUnchanged(w, r, key); kept || err != nil {
@@ -135,107 +126,11 @@ func (s *served) answer(w http.ResponseWriter, r *http.Request, err error) error
 		gone(w, err.Error(), s.successor(r.Context()))
 		return nil
 	}
-	fail(w, err)
-	if statusOf(err) < http.StatusInternalServerError {
+	reply.Fail(w, err)
+	if reply.StatusOf(err) < http.StatusInternalServerError {
 		return nil
 	}
 	return err
-}
-
-// errLeadsOut is the error for a symbolic link that is not followed.
-var errLeadsOut = fmt.Errorf("a symbolic link to what is not served: %w", fs.ErrPermission)
-
-// check returns an error unless a path below the node lies in it after all symbolic links
-// are followed, and is not hidden there. The node itself may be a link, and may have been
-// switched to another node since the last request.
-func (s *served) check(path string) error { return s.follow(path, plain.IsHidden) }
-
-// follow is check for a path without a segment that is refused.
-func (s *served) follow(path string, refused func(string) bool) error {
-	key, err := s.root.Key(path + "/x") // files of Varve have keys, and no paths
-	if err != nil {
-		return errLeadsOut
-	}
-	below := key.Dir()
-	real, err := s.directories.Resolve(below)
-	// Without a link on the whole path, there is none on the way to the node.
-	root := s.root
-	if err == nil && real != below {
-		root, err = s.directories.Resolve(s.root)
-	}
-	switch {
-	case errors.Is(err, vfs.ErrLinked), errors.Is(err, store.ErrInvalidKey):
-		return errLeadsOut // of the store
-	case err != nil:
-		return err
-	}
-	for ; real != root; real = real.Parent() {
-		if real.IsRoot() || refused(real.Name()) {
-			return errLeadsOut
-		}
-	}
-	return nil
-}
-
-// confined is the store of a node as views and values read it: no symbolic link leads out
-// of the node, or to what is hidden there.
-type confined struct {
-	store.Store
-	*served
-}
-
-// Unwrap implements [store.Wrapper].
-func (c *confined) Unwrap() store.Store { return c.Store }
-
-// checkKey returns an error for a key that a link leads away from the node.
-func (c *confined) checkKey(key store.Key) error {
-	path := key.String()
-	if !c.root.IsRoot() {
-		below, ok := strings.CutPrefix(path, c.root.String()+"/")
-		if !ok {
-			return nil // such as the document of a group above
-		}
-		path = below
-	}
-	refused := plain.IsHidden
-	for name := range strings.SplitSeq(path, "/") {
-		if plain.IsHidden(name) {
-			refused = func(string) bool { return false } // the library reads its own files
-		}
-	}
-	if err := c.follow(path, refused); err != nil {
-		return fmt.Errorf("%s: %w", key, err)
-	}
-	return nil
-}
-
-// Get implements [store.Store].
-func (c *confined) Get(ctx context.Context, key store.Key, q store.Request, dst []byte) ([]byte, store.Info, error) {
-	if err := c.checkKey(key); err != nil {
-		return nil, store.Info{}, err
-	}
-	return c.Store.Get(ctx, key, q, dst)
-}
-
-// Stat implements [store.Stater].
-func (c *confined) Stat(ctx context.Context, key store.Key) (store.Info, error) {
-	if err := c.checkKey(key); err != nil {
-		return store.Info{}, err
-	}
-	return store.Stat(ctx, c.Store, key)
-}
-
-// Open implements [store.Opener].
-func (c *confined) Open(ctx context.Context, key store.Key) (store.Object, error) {
-	if err := c.checkKey(key); err != nil {
-		return nil, err
-	}
-	return store.Open(ctx, c.Store, key)
-}
-
-// List implements [store.Lister].
-func (c *confined) List(ctx context.Context, dir store.Path, how store.Listing) iter.Seq2[store.Entry, error] {
-	return store.List(ctx, c.Store, dir, how)
 }
 
 // unlinkedOpener is a store of files. OpenUnlinked opens a value to which no symbolic

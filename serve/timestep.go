@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/serve/internal/plain"
+	"varve.dev/zarr/serve/internal/reply"
 	"varve.dev/zarr/store"
 )
 
@@ -225,7 +226,7 @@ func (s *served) serveTimestep(w http.ResponseWriter, r *http.Request, next bool
 			select {
 			case <-ticks.C:
 			case <-ctx.Done():
-				refuse(w, http.StatusServiceUnavailable, "the server ends: ask it again later")
+				reply.Refuse(w, http.StatusServiceUnavailable, "the server ends: ask it again later")
 				return nil
 			}
 			if err != nil {

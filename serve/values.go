@@ -23,6 +23,7 @@ import (
 	"varve.dev/zarr/internal/remedy"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/serve/internal/plain"
+	"varve.dev/zarr/serve/internal/reply"
 	"varve.dev/zarr/store"
 )
 
@@ -36,13 +37,13 @@ const (
 )
 
 // refusal is an error whose text the client may have.
-type refusal struct{ problem }
+type refusal struct{ reply.Problem }
 
 // Error implements error.
 func (t *refusal) Error() string { return t.Detail }
 
 func tell(status int, format string, args ...any) error {
-	return &refusal{problem{Status: status, Detail: fmt.Sprintf(format, args...)}}
+	return &refusal{reply.Problem{Status: status, Detail: fmt.Sprintf(format, args...)}}
 }
 
 // serveValues answers a request for /@values/PATH.
@@ -50,7 +51,7 @@ func (h *Handler) serveValues(w http.ResponseWriter, r *http.Request, path strin
 	name, below, _ := strings.Cut(strings.TrimSuffix(path, "/"), "/")
 	n := h.nodes[name]
 	if n == nil {
-		refuse(w, http.StatusNotFound, "no node of this name is served: values are at /@values/NAME or /@values/NAME/PATH")
+		reply.Refuse(w, http.StatusNotFound, "no node of this name is served: values are at /@values/NAME or /@values/NAME/PATH")
 		return nil
 	}
 	w.Header().Add("Vary", "Accept")
@@ -60,7 +61,7 @@ func (h *Handler) serveValues(w http.ResponseWriter, r *http.Request, path strin
 	if counted != nil {
 		counted.end = time.Now().Add(h.most)
 	}
-	out := &answer{to: w, left: mostText, text: newText(w, r)}
+	out := &answer{to: w, left: mostText, text: reply.NewText(w, r)}
 	v := h.views.get(plain.Settings{}, name, n) // of which there is always room for one
 	defer h.views.put(v)
 	err := h.values.answer(ctx, out, r, &asked{served: n, name: name, path: below, view: v})
@@ -75,7 +76,7 @@ func (h *Handler) serveValues(w http.ResponseWriter, r *http.Request, path strin
 		counted.end = time.Time{} // the client may have the error also after that
 	}
 	if t := (*refusal)(nil); errors.As(err, &t) {
-		t.problem.write(w)
+		t.Problem.Write(w)
 		return nil
 	}
 	return n.answer(w, r, err)
@@ -88,7 +89,7 @@ type answer struct {
 	headers func(http.Header)
 	begun   bool
 	left    int64
-	text    *text // the body if it is text
+	text    *reply.Text // the body if it is text
 }
 
 // Write implements [io.Writer].
@@ -270,11 +271,11 @@ func (a *asked) groupError(ctx context.Context, g *zarr.Group) error {
 // serves reports whether an array lies in the node that is served. A coordinate may lie
 // in a group above it.
 func (a *asked) serves(c *zarr.Array) bool {
-	below, ok := strings.CutPrefix(c.Path(), a.root.String())
-	if a.root.IsRoot() {
+	below, ok := strings.CutPrefix(c.Path(), a.Root.String())
+	if a.Root.IsRoot() {
 		below, ok = "/"+below, true
 	}
-	return ok && strings.HasPrefix(below, "/") && a.served.check(below[1:]) == nil
+	return ok && strings.HasPrefix(below, "/") && a.Check(below[1:]) == nil
 }
 
 // source binds the selection to the array, with the memory of v.
@@ -325,7 +326,7 @@ func (a *asked) source(ctx context.Context, v *values) (*export.Source, error) {
 // if it is known, else -1.
 func (a *asked) check(src *export.Source) (length int64, err error) {
 	if src.Bytes > mostSelected {
-		t := &refusal{problem{Status: http.StatusRequestEntityTooLarge, Kind: "limit", Limit: mostSelected}}
+		t := &refusal{reply.Problem{Status: http.StatusRequestEntityTooLarge, Kind: "limit", Limit: mostSelected}}
 		t.Select = a.smaller(src, export.Width(src.Stored)*max(1, export.Width(src.Type)/export.Width(src.Stored)))
 		t.Detail = fmt.Sprintf("%s are selected, and one request gives at most %s: ask for parts, such as select=%s", quantity.Of(src.Selection.Len(), "value"), quantity.Bytes(mostSelected), t.Select)
 		return 0, t
@@ -399,7 +400,7 @@ func (a *asked) refusalOf(err error) error {
 	if err == nil || errors.As(err, new(*refusal)) || errors.As(cause, new(*zarr.Error)) {
 		return err
 	}
-	p := problem{Status: http.StatusBadRequest, Kind: zarr.KindOf(err)}
+	p := reply.Problem{Status: http.StatusBadRequest, Kind: zarr.KindOf(err)}
 	switch {
 	case errors.Is(err, zarr.ErrLimit):
 		p.Status = http.StatusRequestEntityTooLarge
@@ -409,7 +410,7 @@ func (a *asked) refusalOf(err error) error {
 		return err
 	}
 	p.Detail = words.Replace(cause.Error()) + a.hint(err)
-	if root := a.root.String(); root != "" {
+	if root := a.Root.String(); root != "" {
 		p.Detail = strings.ReplaceAll(p.Detail, " "+root, " "+a.name)
 	}
 	return &refusal{p}

@@ -15,6 +15,7 @@ import (
 
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/serve/internal/plain"
+	"varve.dev/zarr/serve/internal/reply"
 	"varve.dev/zarr/store"
 )
 
@@ -68,7 +69,7 @@ func (h *Handler) serveView(w http.ResponseWriter, r *http.Request, options, pat
 		err = errors.Join(err, fmt.Errorf("views have no option %q: they have chunks, codec, coarsen, method and at", option))
 	}
 	if err != nil {
-		refuse(w, http.StatusBadRequest, err.Error())
+		reply.Refuse(w, http.StatusBadRequest, err.Error())
 		return nil
 	}
 	name, rest, below := strings.Cut(path, "/")
@@ -77,7 +78,7 @@ func (h *Handler) serveView(w http.ResponseWriter, r *http.Request, options, pat
 		h.listNodes(w, r, "")
 		return nil
 	case n == nil:
-		refuse(w, http.StatusNotFound, "no node of this name is served: / lists those that are")
+		reply.Refuse(w, http.StatusNotFound, "no node of this name is served: / lists those that are")
 		return nil
 	case !below:
 		redirectToDirectory(w, r)
@@ -85,7 +86,7 @@ func (h *Handler) serveView(w http.ResponseWriter, r *http.Request, options, pat
 	default:
 		v := h.views.get(settings, name, n)
 		if v == nil {
-			refuse(w, http.StatusServiceUnavailable, fmt.Sprintf("the server holds %s: ask for one of them, or start it again", quantity.Count(mostViews, "views")))
+			reply.Refuse(w, http.StatusServiceUnavailable, fmt.Sprintf("the server holds %s: ask for one of them, or start it again", quantity.Count(mostViews, "views")))
 			return nil
 		}
 		defer h.views.put(v)
@@ -130,7 +131,7 @@ func (s *views) put(v *view) {
 // generation returns a view of the node as it is now.
 func (v *view) generation(id string) *generation {
 	g := &generation{id: id, view: plain.New(v.node.location, v.settings, v.cache)}
-	g.served = served{store: g.view, directories: store.DirectoriesOf(g.view), near: true, timeline: v.node.timeline}
+	g.served = served{store: g.view, Bounds: &plain.Bounds{Directories: store.DirectoriesOf(g.view)}, near: true, timeline: v.node.timeline}
 	g.successor = func(ctx context.Context) string { return v.successor(ctx, g) }
 	return g
 }
@@ -203,10 +204,10 @@ func (v *view) address(g *generation) string {
 
 // gone answers a request for what a view no longer shows.
 func gone(w http.ResponseWriter, detail, successor string) {
-	p := problem{Status: http.StatusGone, Detail: detail, Successor: successor}
+	p := reply.Problem{Status: http.StatusGone, Detail: detail, Successor: successor}
 	if successor != "" {
 		w.Header().Set("Link", "<"+successor+`>; rel="successor-version"`)
 		p.Detail += ": open " + successor
 	}
-	p.write(w)
+	p.Write(w)
 }

@@ -55,7 +55,8 @@ var layers = [][]string{
 	{"cf", "transfer", "check/diff", "internal/export", "internal/stac", "internal/statistics"},
 	{"convert", "internal/export/geotiff", "internal/export/netcdf"},
 	{"virtual", "ragged", "pyramid", "statistics", "check", "check/checksums", "serve/internal/plain"},
-	{"filter", "internal/job", "serve"},
+	{"filter", "internal/job", "serve/internal/reply"},
+	{"serve", "serve/page"},
 	{"internal/layers"},
 }
 

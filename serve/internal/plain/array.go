@@ -418,7 +418,7 @@ func (a *array) version(ctx context.Context, key store.Key, fresh bool) (sightin
 		return is, nil
 	}
 	info, err := store.Stat(ctx, a.source.Location().Store(), key)
-	is := sighting{versionOf(info, now), info.Version.IsWeak(), now}
+	is := sighting{VersionOf(info, now), info.Version.IsWeak(), now}
 	if errors.Is(err, fs.ErrNotExist) {
 		is, err = sighting{version: notStored, at: now}, nil
 	}

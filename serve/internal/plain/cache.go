@@ -33,7 +33,7 @@ type Limits struct {
 type Cache struct {
 	Limits Limits
 
-	decoded, encoded shelf
+	decoded, encoded Shelf
 	work             *budget.Budget
 	answers          *budget.Budget // chunks that are being sent
 	reading          int64          // the budget of one call that reads a source, in bytes
@@ -69,13 +69,13 @@ func (c *Cache) open() bool {
 	return true
 }
 
-// place identifies what a shelf keeps.
-type place struct {
-	array *array
-	where string // which chunk, or which part of the source
-	// version is that of all that the bytes were made from. "" means that it is not
+// Place identifies what a [Shelf] keeps.
+type Place struct {
+	Array any    // a pointer, which is compared
+	Where string // which chunk, or which part of the source
+	// Version is that of all that the bytes were made from. "" means that it is not
 	// known: the bytes are not kept.
-	version string
+	Version string
 }
 
 // close counts arrays that are closed.
@@ -85,20 +85,23 @@ func (c *Cache) close(n int) {
 	c.opened -= n
 }
 
-// shelf keeps bytes, which are not changed, up to a limit. Those that were used longest
+// Shelf keeps bytes, which are not changed, up to a limit. Those that were used longest
 // ago make room for others. Concurrent calls for one place make its bytes once.
-type shelf struct {
+type Shelf struct {
 	limit int64
 
 	mu      sync.Mutex
 	size    int64
-	entries map[place]*entry
+	entries map[Place]*entry
 	order   list.List // of *entry with bytes, the last used first
 }
 
+// NewShelf returns a shelf that keeps at most so many bytes.
+func NewShelf(limit int64) *Shelf { return &Shelf{limit: limit} }
+
 // entry is what a place has, or will have.
 type entry struct {
-	at     place
+	at     Place
 	made   chan struct{} // closed when data and err are set
 	data   []byte
 	err    error
@@ -108,12 +111,12 @@ type entry struct {
 }
 
 // size is the memory that an entry takes in bytes, estimated.
-func (e *entry) size() int64 { return int64(len(e.data)+len(e.at.where)) + 512 }
+func (e *entry) size() int64 { return int64(len(e.data)+len(e.at.Where)) + 512 }
 
-// get returns the bytes of a place. If the shelf does not have them, it calls make, whose
+// Get returns the bytes of a place. If the shelf does not have them, it calls make, whose
 // context ends when nobody waits any longer.
-func (s *shelf) get(ctx context.Context, at place, make func(context.Context) ([]byte, error)) ([]byte, error) {
-	if at.version == "" {
+func (s *Shelf) Get(ctx context.Context, at Place, make func(context.Context) ([]byte, error)) ([]byte, error) {
+	if at.Version == "" {
 		return make(ctx)
 	}
 	for {
@@ -138,7 +141,7 @@ func (s *shelf) get(ctx context.Context, at place, make func(context.Context) ([
 
 // entry returns the entry of a place, for which the caller waits. If it is new, it also
 // returns the context in which its bytes are made.
-func (s *shelf) entry(ctx context.Context, at place) (*entry, context.Context) {
+func (s *Shelf) entry(ctx context.Context, at Place) (*entry, context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e := s.entries[at]; e != nil {
@@ -150,14 +153,14 @@ func (s *shelf) entry(ctx context.Context, at place) (*entry, context.Context) {
 	e := &entry{at: at, made: make(chan struct{}), wanted: 1}
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	if e.cancel = cancel; s.entries == nil {
-		s.entries = map[place]*entry{}
+		s.entries = map[Place]*entry{}
 	}
 	s.entries[at] = e
 	return e, work
 }
 
 // leave ends the wait of one call.
-func (s *shelf) leave(e *entry) {
+func (s *Shelf) leave(e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e.wanted--; e.wanted == 0 && e.used == nil {
@@ -172,7 +175,7 @@ func (s *shelf) leave(e *entry) {
 const mostKept = 2
 
 // forget drops the bytes of a place.
-func (s *shelf) forget(at place) {
+func (s *Shelf) forget(at Place) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e := s.entries[at]; e != nil && e.used != nil {
@@ -183,7 +186,7 @@ func (s *shelf) forget(at place) {
 }
 
 // fill makes the bytes of an entry and keeps them if they are not too many.
-func (s *shelf) fill(ctx context.Context, e *entry, make func(context.Context) ([]byte, error)) {
+func (s *Shelf) fill(ctx context.Context, e *entry, make func(context.Context) ([]byte, error)) {
 	data, err := careful(ctx, make)
 	if ctx.Err() != nil {
 		err = context.Canceled
@@ -220,9 +223,9 @@ func careful(ctx context.Context, make func(context.Context) ([]byte, error)) (d
 // it was not another one.
 const trusted = time.Second
 
-// versionOf returns the text of a version under which bytes are kept, or "". The time of
+// VersionOf returns the text of a version under which bytes are kept, or "". The time of
 // a file has a coarse clock: a second write may leave a version as it was.
-func versionOf(info store.Info, now time.Time) string {
+func VersionOf(info store.Info, now time.Time) string {
 	if info.Version.IsWeak() && now.Sub(info.Modified) < 2*time.Second {
 		return ""
 	}

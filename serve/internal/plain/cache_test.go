@@ -21,11 +21,11 @@ import (
 // TestShelfOnce makes bytes once for calls that come at the same time.
 func TestShelfOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, made, enough := &shelf{limit: 1 << 20}, 0, make(chan struct{})
+		s, made, enough := &Shelf{limit: 1 << 20}, 0, make(chan struct{})
 		var g sync.WaitGroup
 		for range 5 {
 			g.Go(func() {
-				data, err := s.get(t.Context(), place{where: "a", version: "1"}, func(context.Context) ([]byte, error) {
+				data, err := s.Get(t.Context(), Place{Where: "a", Version: "1"}, func(context.Context) ([]byte, error) {
 					made++
 					<-enough
 					return []byte{7}, nil
@@ -47,10 +47,10 @@ func TestShelfOnce(t *testing.T) {
 // TestShelfCancel ends the work when nobody waits for it, and not before.
 func TestShelfCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &shelf{limit: 1 << 20}
+		s := &Shelf{limit: 1 << 20}
 		ended := 0
 		get := func(ctx context.Context) error {
-			_, err := s.get(ctx, place{where: "a", version: "1"}, func(ctx context.Context) ([]byte, error) {
+			_, err := s.Get(ctx, Place{Where: "a", Version: "1"}, func(ctx context.Context) ([]byte, error) {
 				<-ctx.Done()
 				ended++
 				return nil, ctx.Err()
@@ -82,10 +82,10 @@ func TestShelfCancel(t *testing.T) {
 
 // TestShelfLimit keeps what was used last.
 func TestShelfLimit(t *testing.T) {
-	s, made := &shelf{limit: 16 << 10}, 0
+	s, made := &Shelf{limit: 16 << 10}, 0
 	get := func(where, version string) {
 		t.Helper()
-		if _, err := s.get(t.Context(), place{where: where, version: version}, func(context.Context) ([]byte, error) {
+		if _, err := s.Get(t.Context(), Place{Where: where, Version: version}, func(context.Context) ([]byte, error) {
 			made++
 			return make([]byte, 1<<10), nil
 		}); err != nil {
@@ -110,7 +110,7 @@ func TestShelfLimit(t *testing.T) {
 	}
 	failed := errors.New("failed")
 	for range 2 {
-		_, err := s.get(t.Context(), place{where: "x", version: "1"}, func(context.Context) ([]byte, error) {
+		_, err := s.Get(t.Context(), Place{Where: "x", Version: "1"}, func(context.Context) ([]byte, error) {
 			made++
 			return nil, failed
 		})
@@ -134,7 +134,7 @@ func TestVersionOf(t *testing.T) {
 	}{
 		{"", time.Hour, ""}, {"1", 0, "1"}, {"1", time.Hour, "1"}, {"W/1", time.Hour, "W/1"}, {"W/1", time.Second, ""},
 	} {
-		if is := versionOf(store.Info{Version: store.MakeVersion(c.version), Modified: now.Add(-c.age)}, now); is != c.want {
+		if is := VersionOf(store.Info{Version: store.MakeVersion(c.version), Modified: now.Add(-c.age)}, now); is != c.want {
 			t.Errorf("%+v: %q", c, is)
 		}
 	}

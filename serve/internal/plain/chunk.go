@@ -44,7 +44,7 @@ type request struct {
 	tag    sighting // of all that the chunk is made from
 
 	mu   sync.Mutex
-	used []place // on the shelf of decoded chunks
+	used []Place // on the shelf of decoded chunks
 }
 
 // mostChunks bounds the chunks of a source that are read for one chunk of a view.
@@ -289,7 +289,7 @@ func (r *request) encoded(ctx context.Context) (data []byte, held int64, err err
 	for _, n := range r.index {
 		where = binary.AppendVarint(where, n)
 	}
-	data, err = c.encoded.get(ctx, place{r.array, string(where), r.tag.version}, r.make)
+	data, err = c.encoded.Get(ctx, Place{r.array, string(where), r.tag.version}, r.make)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -485,11 +485,11 @@ func (r *request) readUnit(ctx context.Context, c *grid.Chunk, into strided.View
 	for _, side := range whole {
 		where = binary.AppendVarint(binary.AppendVarint(where, side.Start), side.Stop)
 	}
-	at := place{r.array, string(where), r.stamps[key].version}
+	at := Place{r.array, string(where), r.stamps[key].version}
 	r.mu.Lock()
 	r.used = append(r.used, at)
 	r.mu.Unlock()
-	data, err := cache.decoded.get(ctx, at, func(ctx context.Context) ([]byte, error) {
+	data, err := cache.decoded.Get(ctx, at, func(ctx context.Context) ([]byte, error) {
 		held, err := cache.work.AcquireMore(ctx, n+cache.reading)
 		if err != nil {
 			return nil, err
