@@ -228,7 +228,7 @@ func (h *Handler) plane(ctx context.Context, q *query) (any, error) {
 	}
 	for _, one := range []*array{a, source} {
 		s := one.counter.Stats()
-		p.Requests, p.Bytes = p.Requests+s.Requests.Count, p.Bytes+s.Read.Bytes
+		p.Requests, p.Bytes = p.Requests+s.Requests.Times, p.Bytes+s.Read.Bytes
 		if a == source {
 			break
 		}

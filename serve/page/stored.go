@@ -232,12 +232,11 @@ func (h *Handler) chunks(ctx context.Context, q *query) (any, error) {
 	}
 	count := func(k int) int64 { return checked.CeilDiv(sides[k].Len(), m.By[k]) }
 	for count(0) > mostCells/max(1, count(1)) {
+		// Sides may have any number of chunks.
 		if count(0) >= count(1) {
-			m.By[0]++
-			m.By[0] = max(m.By[0], sides[0].Len()/mostCells)
+			m.By[0] += 1 + m.By[0]/8
 		} else {
-			m.By[1]++
-			m.By[1] = max(m.By[1], sides[1].Len()/mostCells)
+			m.By[1] += 1 + m.By[1]/8
 		}
 	}
 	m.Y, m.X = borders(g, v.y, sides[0], m.By[0]), borders(g, v.x, sides[1], m.By[1])
