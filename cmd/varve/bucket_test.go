@@ -161,7 +161,7 @@ func runThere(t *testing.T, place, secret string) {
 			t.Errorf("%s: status %d, %s%s", line, status, out, errs)
 		}
 	}
-	ran["serve"] = true
+	ran["serve"], ran["view"] = true, true
 	if value, said := serveOnce(t, group, "a/zarr.json"); !strings.Contains(value, `"int32"`) || secret != "" && strings.Contains(value+said, secret) {
 		t.Errorf("it served %s, and printed %s", value, said)
 	}

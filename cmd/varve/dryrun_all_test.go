@@ -17,7 +17,7 @@ import (
 // changesNothing are the commands without --dry-run, because they change no node that is
 // there. Some write a file, or a new directory of their own.
 var changesNothing = []string{
-	"bench", "cat", "completion", "conformance", "demo", "diff", "doctor", "equal", "export", "grid", "help", "info", "ls", "man", "plan", "serve", "tree", "version",
+	"bench", "cat", "completion", "conformance", "demo", "diff", "doctor", "equal", "export", "grid", "help", "info", "ls", "man", "plan", "serve", "tree", "version", "view",
 }
 
 // TestEveryChangeHasDryRun runs one case of every command that changes something. With

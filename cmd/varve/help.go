@@ -24,7 +24,7 @@ var commandGroups = []struct {
 	title string
 	names []string
 }{
-	{"Look", []string{"info", "tree", "ls", "cat", "grid", "equal", "check", "diff", "serve"}},
+	{"Look", []string{"info", "tree", "ls", "cat", "grid", "equal", "check", "diff", "serve", "view"}},
 	{"Make and fill", []string{"create", "write", "export", "attrs", "plan", "rm"}},
 	{"Grow and cut", []string{"append", "resize", "unlock", "reservations", "regularize", "drop", "insert", "stitch"}},
 	{"Copy and tidy", []string{"copy", "filter", "convert", "consolidate", "compact", "rechunk", "pyramid", "stats", "vacuum"}},

@@ -112,7 +112,7 @@ https://example.org/era5.zarr. varve help terms explains the words used here; va
 		session.WithStats(virtualizing.NewVirtualize()), session.WithStats(copying.NewMaterialize()),
 		session.WithStats(checking.NewCheck()), session.WithStats(checking.NewEqual()),
 		session.WithStats(checking.NewDiff()), newBenchCommand(), newDoctorCommand(),
-		serving.NewServe(), newIcechunkCommand(), newConformanceCommand(), newManCommand(), newVersionCommand(),
+		serving.NewServe(), serving.NewView(), newIcechunkCommand(), newConformanceCommand(), newManCommand(), newVersionCommand(),
 	} {
 		mark(c)
 		root.AddCommand(c)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"math"
 	"path"
 	"strconv"
 	"strings"
@@ -93,7 +94,9 @@ func (h *Handler) describeArray(ctx context.Context, q *query) (any, error) {
 		f.Fields = append(f.Fields, one.Name)
 	}
 	if packing, err := cf.PackingOf(ctx, a.Array); err == nil && cf.IsNumeric(a.state.Type) {
-		f.Factor, f.Offset = packing.Scale()
+		if x, y := packing.Scale(); !math.IsInf(x, 0) && !math.IsInf(y, 0) && x == x && y == y { // JSON has no others
+			f.Factor, f.Offset = x, y
+		}
 		for _, elem := range packing.Missing() {
 			f.Missing = append(f.Missing, packing.Type().AppendJSON(nil, elem))
 		}

@@ -43,7 +43,7 @@ func (h *Handler) find(node string) (*place, error) {
 		return p, nil
 	}
 	for part := range strings.SplitSeq(path, "/") {
-		if plain.IsHidden(part) {
+		if part == "" || plain.IsHidden(part) {
 			return nil, errNoNode
 		}
 	}

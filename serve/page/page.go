@@ -49,6 +49,9 @@ type Options struct {
 	// Facts, if not nil, returns what the program says of a node, which may be nil if it
 	// could not be opened. The error is one of the store.
 	Facts func(ctx context.Context, name string, at *zarr.Location, n zarr.Node) (*Facts, error)
+	// Named, if not nil, returns how the program names a node in a command, quoted for a
+	// shell.
+	Named func(name string) string
 	// Export, if not nil, answers requests for /@view/api/export.
 	Export http.Handler
 	// Log, if not nil, receives the errors of stores. Answers do not have their texts,

@@ -187,4 +187,10 @@ func TestBundle(t *testing.T) {
 	}
 }
 
-var _ store.Store
+// put stores a value.
+func put(t testing.TB, s store.Store, key, value string) {
+	t.Helper()
+	if _, err := store.Write(t.Context(), s, store.Put(store.MustKey(key), []byte(value)), store.Flush); err != nil {
+		t.Fatal(err)
+	}
+}

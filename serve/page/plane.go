@@ -228,7 +228,7 @@ func (h *Handler) plane(ctx context.Context, q *query) (any, error) {
 	}
 	for _, one := range []*array{a, source} {
 		s := one.counter.Stats()
-		p.Requests, p.Bytes = p.Requests+s.Requests.Count, p.Bytes+s.Read.Bytes
+		p.Requests, p.Bytes = p.Requests+s.Requests.Times, p.Bytes+s.Read.Bytes
 		if a == source {
 			break
 		}
@@ -271,6 +271,9 @@ func (d *drawing) drawRuns(ctx context.Context, rows, columns []run, put func(b 
 		most = min(most, max(1, 4*d.h.Memory/max(1, longest)))
 	}
 	if ky, kx := thin(len(rows), len(columns), most); ky > 1 || kx > 1 {
+		if d.Method != "mean" && d.summarize(ctx, rows, columns) {
+			return ctx.Err()
+		}
 		rows, columns, d.Exact = thinned(rows, ky), thinned(columns, kx), false
 		if d.Method == "exact" {
 			d.Method = "every"
@@ -292,6 +295,69 @@ func (d *drawing) drawRuns(ctx context.Context, rows, columns []run, put func(b 
 		return err
 	}
 	return ctx.Err()
+}
+
+// summarize makes the pixels of what is kept about the units: the middle of their ranges.
+// It returns false if nothing is kept.
+func (d *drawing) summarize(ctx context.Context, rows, columns []run) bool {
+	if d.packing == nil {
+		return false
+	}
+	entries := d.entries(ctx)
+	l, err := d.list(ctx, listingTime)
+	if entries == nil || err != nil || l == nil {
+		return false
+	}
+	unit, stored := make([]int64, len(d.at)), map[[2]int64]bool{}
+	chunk := make([]int64, len(d.at))
+	for i, at := range d.at {
+		unit[i], _, _ = d.units.Axis(i).Locate(at)
+		chunk[i], _, _ = d.state.Grid.Axis(i).Locate(at)
+	}
+	for i := range l.infos {
+		index, other := l.index[i*len(d.at):][:len(d.at)], false
+		for axis, k := range index {
+			other = other || axis != d.y && axis != d.x && k != chunk[axis]
+		}
+		if !other {
+			stored[[2]int64{index[d.y], index[d.x]}] = true
+		}
+	}
+	d.Method, d.Exact = "statistics", false
+	fill, _ := d.fillNumber()
+	for i := range rows {
+		unit[d.y] = rows[i].cell.Index
+		chunk[d.y], _, _ = d.state.Grid.Axis(d.y).Locate(rows[i].cell.Start)
+		for k := range columns {
+			unit[d.x] = columns[k].cell.Index
+			chunk[d.x], _, _ = d.state.Grid.Axis(d.x).Locate(columns[k].cell.Start)
+			number, state := float32(math.NaN()), byte(stateUnknown)
+			if s, n, known := entries.Known(unit); known && n > 0 {
+				switch {
+				case s.Minimum == nil:
+					state = stateNaN
+				case s.Fill == n:
+					number, state = fill, stateFill
+				default:
+					x := d.packing.Value(s.Minimum)/2 + d.packing.Value(s.Maximum)/2
+					number, state = float32(x), stateValue
+					d.low, d.high = min(d.low, float64(number)), max(d.high, float64(number))
+				}
+			} else if !stored[[2]int64{chunk[d.y], chunk[d.x]}] {
+				number, state = fill, stateMissing
+			}
+			for y := range rows[i].within {
+				at := (int64(rows[i].from)+int64(y))*d.Width + int64(columns[k].from)
+				for x := range columns[k].within {
+					d.numbers[at+int64(x)], d.states[at+int64(x)] = number, state
+				}
+			}
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return true
 }
 
 // block is the part of a unit that the pixels of two runs have.

@@ -16,6 +16,7 @@ import (
 var questions = map[string]func(*Handler, context.Context, *query) (any, error){
 	"nodes": (*Handler).listNodes, "group": (*Handler).describeGroup, "members": (*Handler).listMembers, "array": (*Handler).describeArray,
 	"coordinate": (*Handler).labels, "plane": (*Handler).plane, "value": (*Handler).value,
+	"chunks": (*Handler).chunks, "missing": (*Handler).missing, "cost": (*Handler).cost, "series": (*Handler).series, "rows": (*Handler).rows, "plan": (*Handler).plan,
 }
 
 // query has the parameters of a question. Those that are not given have their defaults.

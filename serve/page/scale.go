@@ -97,12 +97,18 @@ func numberOf(t dtype.Type, field, part string) (func(elem []byte) float64, erro
 func complexNumber(t dtype.Type, part string) (func(elem []byte) float64, error) {
 	native := binary.NativeEndian
 	half := func(b []byte) float64 { return math.Float64frombits(native.Uint64(b)) }
-	switch t {
-	case dtype.Complex128:
-	case dtype.Complex64:
+	switch t.Size() {
+	case 16:
+	case 8:
 		half = func(b []byte) float64 { return float64(math.Float32frombits(native.Uint32(b))) }
-	default:
-		return nil, refuse(http.StatusNotAcceptable, "elements are %s, which are not drawn: ask for rows", t)
+	default: // short floats
+		of, err := dtype.Parse(strings.TrimPrefix(t.Name(), "complex_"), nil)
+		if err == nil {
+			half, err = numberOf(of, "", "")
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	of := func(re, im float64) float64 { return math.Hypot(re, im) }
 	switch part {
@@ -113,7 +119,7 @@ func complexNumber(t dtype.Type, part string) (func(elem []byte) float64, error)
 	case "phase":
 		of = func(re, im float64) float64 { return math.Atan2(im, re) }
 	}
-	return func(elem []byte) float64 { return of(half(elem), half(elem[len(elem)/2:])) }, nil
+	return func(elem []byte) float64 { return of(half(elem[:len(elem)/2]), half(elem[len(elem)/2:])) }, nil
 }
 
 // convert makes numbers and states of elements, and returns the least and the greatest

@@ -101,7 +101,7 @@ func (a *array) look(ctx context.Context, chunk []int64) (store.Info, error) {
 	if a.near {
 		return store.Stat(ctx, a.state.Engine.Store, key)
 	}
-	s, where := &a.h.seen, a.name+"/"+key.String()
+	s, where := &a.h.seen, a.name+"/"+key.String()+a.version
 	s.mu.Lock()
 	is, known := s.seen[where]
 	s.mu.Unlock()

@@ -108,7 +108,20 @@ func (f *Array) Print(cmd *cobra.Command) error {
 		f.Attributes = nonfinite.Text(f.Attributes)
 		return session.PrintJSON(cmd, f)
 	}
-	s := Sheet{Title: "array " + f.Path}
+	s := f.Sheet()
+	s.Attributes(f.Attributes)
+	for i, n := range f.Notes {
+		s.Add(Label("notes", i), n)
+	}
+	if f.Known != nil {
+		s.footer = "readable by " + f.Readers.Text()
+	}
+	return s.Print(cmd.OutOrStdout())
+}
+
+// Sheet returns what is known of the array, without attributes, notes and readers.
+func (f *Array) Sheet() *Sheet {
+	s := &Sheet{Title: "array " + f.Path}
 	s.Add("format", FormatText(f.Format))
 	s.Add("shape", phrase.Shape(f.Shape)+NamesText(f.DimensionNames))
 	s.Add("data type", f.typeText())
@@ -118,7 +131,7 @@ func (f *Array) Print(cmd *cobra.Command) error {
 	if f.Times != nil {
 		s.Add("times", strings.Join(slices.Compact(slices.Clone(f.Times)), " … "))
 	}
-	f.addChunks(&s)
+	f.addChunks(s)
 	s.Add("fill value", f.fillText())
 	if text := f.missingText(); text != "" {
 		s.Add("missing value", text)
@@ -134,15 +147,11 @@ func (f *Array) Print(cmd *cobra.Command) error {
 			s.Add("to vacuum", f.free)
 		}
 	}
-	s.Attributes(f.Attributes)
-	for i, n := range f.Notes {
-		s.Add(Label("notes", i), n)
-	}
-	if f.Known != nil {
-		s.footer = "readable by " + f.Readers.Text()
-	}
-	return s.Print(cmd.OutOrStdout())
+	return s
 }
+
+// Lines returns the labels and the values of the lines.
+func (s *Sheet) Lines() [][2]string { return s.lines }
 
 // typeText returns the short name of the data type, or its spelling in metadata if the
 // type is unknown.

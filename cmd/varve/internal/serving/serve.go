@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serving has the command serve, which publishes nodes over HTTP.
+// Package serving has the commands serve and view, which publish nodes over HTTP and show
+// them in a browser.
 package serving
 
 import (
@@ -34,6 +35,7 @@ type serveFlags struct {
 	memory           string
 	budget           int64  // of memory, in bytes; 0 is the default
 	concat, stack    string // the arguments are files of one node
+	view, browser    bool   // show the page of a browser, and open it
 	notes            []string
 }
 
@@ -56,13 +58,20 @@ requests in work are answered, within 10 s.`,
 		Example: `  varve serve era5.zarr
   varve serve t2m=era5.zarr/t2m --allow-origin https://example.org --listen 127.0.0.1:0
   varve serve 'data/*.nc' --concat time`,
-		Annotations: map[string]string{progress.Lasting: ""},
-		ValidArgsFunction: func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-			return node.Complete(cmd, nil, typed)
-		},
 	}
 	f := new(serveFlags)
-	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8000", "listen at `ADDRESS`: host and port, where port 0 is any free one, or unix:PATH for a socket of this user")
+	f.define(c, "127.0.0.1:8000")
+	c.Flags().BoolVar(&f.view, "view", false, "also show the nodes in the page /@view of a browser, as varve view does")
+	return c
+}
+
+// define defines the flags that serve and view share.
+func (f *serveFlags) define(c *cobra.Command, listen string) {
+	c.Annotations = map[string]string{progress.Lasting: ""}
+	c.ValidArgsFunction = func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return node.Complete(cmd, nil, typed)
+	}
+	c.Flags().StringVar(&f.listen, "listen", listen, "listen at `ADDRESS`: host and port, where port 0 is any free one, or unix:PATH for a socket of this user")
 	c.Flags().StringArrayVar(&f.origins, "allow-origin", nil, "let pages of `ORIGIN`, such as https://example.org, read; * permits all; may be repeated")
 	c.Flags().StringArrayVar(&f.hosts, "host", nil, "answer requests to the host `NAME`, such as that of a proxy before this server; may be repeated")
 	c.Flags().StringVar(&f.tokenFile, "token-file", "", "requests need the token that is in `FILE`")
@@ -78,7 +87,6 @@ requests in work are answered, within 10 s.`,
 	c.Flags().StringVar(&f.stack, "stack", "", "serve files as one node: give arrays a new first axis `DIM` with one index for each file")
 	c.Args = func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) }
 	c.RunE = f.run
-	return c
 }
 
 func (f *serveFlags) check(cmd *cobra.Command, args []string) error {
@@ -135,13 +143,16 @@ func (f *serveFlags) run(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	defer cost.LimitHeap(cmp.Or(f.budget, defaultBudget))()
-	s, err := newServer(cmd, f, nodes, who, certificates)
+	s, err := newServer(cmd, f, nodes, who, certificates, l.base(f.cert != ""))
 	if err != nil {
 		return err
 	}
 	defer s.close()
 	if err := f.announce(cmd, l, who, nodes); err != nil {
 		return err
+	}
+	if f.browser && who.token == "" && l.socket == "" {
+		openBrowser(cmd, l.base(f.cert != "")+"@view/")
 	}
 	return s.serve(cmd.Context(), l)
 }
@@ -150,6 +161,7 @@ func (f *serveFlags) run(cmd *cobra.Command, args []string) (err error) {
 type announced struct {
 	Address string          `json:"address"`
 	Link    *string         `json:"link"` // with the token that was made
+	View    string          `json:"view,omitempty"`
 	Nodes   []announcedNode `json:"nodes"`
 }
 
@@ -171,6 +183,9 @@ func (f *serveFlags) announce(cmd *cobra.Command, l *listener, who *access, node
 		link := base + "?token=" + who.token
 		a.Link = &link
 	}
+	if f.view {
+		a.View = base + "@view/"
+	}
 	private := false
 	for _, n := range nodes {
 		a.Nodes = append(a.Nodes, announcedNode{n.name, n.location, base + n.escaped(), base + "@regular/" + n.escaped()})
@@ -182,6 +197,9 @@ func (f *serveFlags) announce(cmd *cobra.Command, l *listener, who *access, node
 	var b strings.Builder
 	if who.made {
 		fmt.Fprintf(&b, "requests need a token; this link has it: %s\n", *a.Link)
+	}
+	if f.view {
+		fmt.Fprintf(&b, "page: %s\n", a.View)
 	}
 	for _, n := range a.Nodes {
 		fmt.Fprintf(&b, "%s  %s\n", n.Address, phrase.Printable(n.Node))

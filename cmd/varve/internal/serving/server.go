@@ -40,7 +40,7 @@ type server struct {
 }
 
 // newServer returns the server of nodes.
-func newServer(cmd *cobra.Command, f *serveFlags, nodes []opened, who *access, certificates []tls.Certificate) (*server, error) {
+func newServer(cmd *cobra.Command, f *serveFlags, nodes []opened, who *access, certificates []tls.Certificate, base string) (*server, error) {
 	s := new(server)
 	records, err := s.openLog(cmd, f.log)
 	if err != nil {
@@ -52,9 +52,15 @@ func newServer(cmd *cobra.Command, f *serveFlags, nodes []opened, who *access, c
 	for _, n := range nodes {
 		list = append(list, serve.Node{Name: n.name, Location: n.at})
 	}
+	mount := map[string]http.Handler{"metrics": s.meter}
+	if f.view {
+		if mount["view"], err = newPage(cmd, f, nodes, base, slog.New(errs)); err != nil {
+			return nil, errors.Join(failure.BadUsage("%w", err), s.close())
+		}
+	}
 	s.handler, err = serve.New(list, &serve.Options{
 		Hosts: who.hosts, Origins: f.origins, Token: who.token, Requests: f.requests, Budget: f.budget, Log: slog.New(errs),
-		Mount: map[string]http.Handler{"metrics": s.meter}, Answered: s.meter.answered,
+		Mount: mount, Answered: s.meter.answered,
 	})
 	if err != nil {
 		return nil, errors.Join(failure.BadUsage("%w", err), s.close())
