@@ -15,7 +15,7 @@ import { Icon, Mark } from "./icons";
 import { Lines } from "./lines";
 import { change, follow, open, quote, view, write } from "./link";
 import { Pane, stages } from "./pane";
-import { array, begin, connected, dark, group, news, nodes, problem, program, reload, resolve, said, second, selection, toggleTheme, visible, isPicture } from "./state";
+import { array, begin, connected, dark, group, kinds, news, nodes, problem, program, reload, resolve, said, second, selection, toggleTheme, visible, isPicture } from "./state";
 import { Table } from "./table";
 import { Tree } from "./tree";
 import { api, type ValueFacts } from "./api";
@@ -166,7 +166,10 @@ function Members({ node }: { node: string }) {
 	const [list, setList] = useState<import("./api").Member[] | null>(null);
 	useEffect(() => {
 		const abort = new AbortController();
-		api.members(node, "", abort.signal).then((a) => setList(a.members), () => {});
+		api.members(node, "", abort.signal).then((a) => {
+			for (const m of a.members) if (!m.problem) kinds.set(`${node}/${m.name}`, m.kind);
+			setList(a.members);
+		}, () => {});
 		return () => abort.abort();
 	}, [node]);
 	return (
@@ -197,9 +200,10 @@ function ArrayView({ a }: { a: ArrayFacts }) {
 	return (
 		<div class="node">
 			<div class="title">
+				<div class="grow">
 				<h1>{a.long_name || last(v.node)}</h1>
 				<p class="soft">{a.axes.length ? a.axes.map((x, i) => `${x.name || i} ${count(x.length)}`).join(" × ") : "a single value"} · {a.data_type}{a.units ? " · " + a.units : ""}</p>
-				<span class="grow" />
+				</div>
 				<div class="tabs" role="tablist" aria-label="View">
 					{tabs.map((t) => <button key={t} role="tab" aria-selected={s.show === t} onClick={() => change({ show: t, from: 0, to: 0 }, true)}>{tabNames[t]}</button>)}
 				</div>

@@ -67,7 +67,7 @@ export function Pane({ a, node, minus, role }: Given) {
 			known.current = { key: family, ends: [Math.min(ends[0], sorted[0]), Math.max(ends[1], sorted[sorted.length - 1])] };
 		}
 		const [lo, hi] = colours.range(w.range, sorted, known.current?.ends ?? null, map, w.log);
-		const natural = [true, !isInteger(a), true, true, true, true, true];
+		const natural = [false, !isInteger(a), true, true, true, true, true];
 		const marked = natural.map((is, i) => (w.plain.includes(String(i)) ? !is : is));
 		const isDark = dark.peek();
 		const ratio = Math.min(2, window.devicePixelRatio || 1);

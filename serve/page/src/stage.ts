@@ -4,12 +4,12 @@
 // transform between elements and pixels, and never waits for the server: it paints what
 // it has, and asks for the rest.
 
-import { axisBottom, axisLeft } from "d3-axis";
-import { scaleLinear } from "d3-scale";
+import { axisBottom, axisLeft, type Axis } from "d3-axis";
+import { scaleLinear, type NumberValue } from "d3-scale";
 import { select, type Selection } from "d3-selection";
 import { zoom, zoomIdentity, type ZoomBehavior, type ZoomTransform } from "d3-zoom";
 import { State, type Chunks } from "./api";
-import { borders, type Along } from "./along";
+import { borders, type Along, type Tick } from "./along";
 import { inks, paint, type Look, type Picture, type Spot, type Tile } from "./picture";
 import { pixel, Tiles, type Subject } from "./tiles";
 import type { Heat } from "./link";
@@ -530,15 +530,19 @@ export class Stage {
 		const yTicks = s.y.ticks(y0, y1, Math.abs(this.screenY(y1) - this.screenY(y0)), 44);
 		const foot = Math.min(this.height, Math.max(this.screenY(0), this.screenY(s.subject.height)));
 		const edge = Math.max(0, this.screenX(0));
-		const xScale = scaleLinear().domain([x0, x1]).range([this.screenX(x0), this.screenX(x1)]);
-		const yScale = scaleLinear().domain([y0, y1]).range([this.screenY(y0), this.screenY(y1)]);
-		const draw = (name: string, axis: ReturnType<typeof axisBottom>, ticks: { at: number; label: string }[], transform: string) => {
+		// The lines of the axes end where the picture ends.
+		const clipX = (v: number) => Math.max(0, Math.min(this.width, v)), clipY = (v: number) => Math.max(0, Math.min(this.height, v));
+		const ends = [clipX(this.screenX(x0)), clipX(this.screenX(x1))], sides = [clipY(this.screenY(y0)), clipY(this.screenY(y1))];
+		const xScale = scaleLinear().domain(ends.map((v) => this.columnAt(v))).range(ends);
+		const yScale = scaleLinear().domain(sides.map((v) => this.rowAt(v))).range(sides);
+		const inside = (ticks: Tick[], scale: typeof xScale) => ticks.filter((t) => scale(t.at) >= Math.min(...scale.range()) - 0.5 && scale(t.at) <= Math.max(...scale.range()) + 0.5);
+		const draw = (name: string, axis: Axis<NumberValue>, ticks: Tick[], transform: string) => {
 			const labels = new Map(ticks.map((t) => [t.at, t.label.length > 16 ? t.label.slice(0, 15) + "…" : t.label]));
 			axis.tickValues([...labels.keys()]).tickFormat((v) => labels.get(Number(v)) ?? "").tickSizeOuter(0).tickPadding(5);
 			svg.select<SVGGElement>("g." + name).attr("transform", transform).call(axis);
 		};
-		draw("bottom", axisBottom(xScale), xTicks, `translate(${margin.left},${margin.top + foot})`);
-		draw("left", axisLeft(yScale), yTicks, `translate(${margin.left + edge},${margin.top})`);
+		draw("bottom", axisBottom(xScale), inside(xTicks, xScale), `translate(${margin.left},${margin.top + foot})`);
+		draw("left", axisLeft(yScale), inside(yTicks, yScale), `translate(${margin.left + edge},${margin.top})`);
 		const title = (a: Along) => a.name + (a.units ? ` (${a.units})` : "");
 		svg.select("text.bottom").attr("x", margin.left + (xScale.range()[0] + xScale.range()[1]) / 2).attr("y", margin.top + foot + 38).text(title(s.x));
 		svg.select("text.left").attr("x", margin.left + edge - 8).attr("y", Math.max(12, margin.top + Math.min(...yScale.range()) - 8)).text(title(s.y));

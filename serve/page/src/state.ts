@@ -6,7 +6,7 @@
 import { effect, signal } from "@preact/signals";
 import { api, eventsAddress, isAbort, Problem, top, unreachable, type ArrayFacts, type GroupFacts, type Member } from "./api";
 import { change, view, type Show, type View } from "./link";
-import { count, plural } from "./words";
+import { count } from "./words";
 
 export const nodes = signal<Member[] | null>(null);
 export const program = signal("");
@@ -24,6 +24,9 @@ export const said = signal("");
 export const cursor = signal<{ y: number; x: number } | null>(null);
 /** Elements that are visible, y0, y1, x0, x1. */
 export const visible = signal<number[] | null>(null);
+
+/** kinds are what nodes are, as far as lists have said it: it saves a question. */
+export const kinds = new Map<string, Member["kind"]>();
 
 const systemDark = matchMedia("(prefers-color-scheme: dark)");
 const chosen = signal<string>(stored());
@@ -55,17 +58,21 @@ export function toggleTheme(): void {
 
 const failure = (error: unknown) => (error instanceof Problem ? error : new Problem(500, "The page failed", String(error)));
 
-/** begin lists the nodes, and opens the only one. */
-export async function begin(): Promise<void> {
+let beginning: Promise<void> | null = null;
+
+/** begin lists the nodes, and opens the first one if the address names none. */
+export function begin(): Promise<void> {
+	return (beginning = list());
+}
+
+async function list(): Promise<void> {
 	try {
 		const a = await api.nodes();
+		for (const n of a.nodes) kinds.set(n.name, n.kind);
 		nodes.value = a.nodes;
 		program.value = a.program;
 		problem.value = null;
-		if (!view.peek().node && a.nodes.length) {
-			const first = a.nodes[0];
-			change({ node: first.name });
-		}
+		if (!view.peek().node && a.nodes.length) change({ node: a.nodes[0].name });
 	} catch (error) {
 		problem.value = failure(error);
 	}
@@ -86,7 +93,12 @@ async function load(node: string): Promise<void> {
 	}
 	loaded = node;
 	try {
-		try {
+		// A link may come before the list of nodes.
+		if (!node.includes("/") && !nodes.peek()) await beginning;
+		if (kinds.get(node) === "group") {
+			group.value = await api.group(node, abort.signal);
+			array.value = null;
+		} else try {
 			const a = await api.array(node, abort.signal);
 			array.value = a;
 			group.value = null;
@@ -227,7 +239,8 @@ export function resolve(a: ArrayFacts, v: View): Shown {
 	const at = a.shape.map((n, i) => Math.max(0, Math.min(n - 1, Math.trunc(v.at[i] ?? 0))));
 	const isNumber = !["text", "bytes", "struct"].includes(a.kind);
 	const possible: Shown["show"][] = [...(isPicture(a) ? ["picture" as const] : []), ...(rank > 0 && isNumber ? ["line" as const] : []), ...(rank === 1 ? ["table" as const] : []), "chunks"];
-	const ascends = a.axes[y]?.role === "y" && a.axes[y].coordinate?.kind === "number" && a.axes[y].coordinate.ascending;
+	const c = a.axes[y]?.coordinate;
+	const ascends = a.axes[y]?.role === "y" && c?.kind === "number" && c.ascending;
 	const flip = a.plane && a.plane.y === y ? a.plane.flip_y : !!ascends;
 	const proportion = (a.shape[x] || 1) / (a.shape[y] || 1);
 	return {
@@ -246,9 +259,4 @@ export function place(s: Shown, ...free: number[]): string {
 export function selection(a: ArrayFacts, s: Shown, box: number[] | null): string {
 	const [y0, y1, x0, x1] = box ?? [0, a.shape[s.y], 0, a.shape[s.x]];
 	return s.at.map((i, k) => (k === s.y ? `${y0}:${y1}` : k === s.x ? `${x0}:${x1}` : i)).join(",");
-}
-
-/** summary says in one line what is selected. */
-export function summary(a: ArrayFacts): string {
-	return `${a.data_type}, ${plural(a.shape.length, "axis", "axes")}`;
 }

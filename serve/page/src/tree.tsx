@@ -7,7 +7,7 @@ import { computed, effect, signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { api, isAbort, type Member } from "./api";
 import { open, view } from "./link";
-import { nodes } from "./state";
+import { kinds, nodes } from "./state";
 import { count, last, shape } from "./words";
 import { Icon } from "./icons";
 
@@ -45,6 +45,7 @@ async function load(node: string, after = ""): Promise<void> {
 	set(node, { members: before?.members ?? [], next: "", state: "loading" });
 	try {
 		const a = await api.members(node, after);
+		for (const m of a.members) if (!m.problem) kinds.set(`${node}/${m.name}`, m.kind);
 		set(node, { members: [...(before?.members ?? []), ...a.members], next: a.next, state: "ready" });
 	} catch (error) {
 		set(node, { members: before?.members ?? [], next: "", state: "failed", problem: error instanceof Error ? error.message : String(error) });
