@@ -179,6 +179,18 @@ func (b *browser) settled() {
 	b.until(`document.querySelector('.stage')?.dataset.settled === 'true' && !document.querySelector('.loading')`)
 }
 
+// rest waits until nothing is under way that a picture would show, 10 s at most.
+func (b *browser) rest() {
+	b.Helper()
+	for range 100 {
+		time.Sleep(100 * time.Millisecond)
+		if eval[bool](b, `!!document.querySelector('main h1, main .empty') && !document.querySelector('.loading, .waiting') && !/(^|\n)(…|loading …|planning …)/.test(document.body.innerText)`) {
+			time.Sleep(300 * time.Millisecond)
+			return
+		}
+	}
+}
+
 func (b *browser) shoot(file string) {
 	b.Helper()
 	check(b.T, os.WriteFile(file, do(b, chromedp.CaptureScreenshot()), 0o666))
@@ -219,7 +231,7 @@ func TestPageScreenshots(t *testing.T) {
 					return err
 				}))
 				b.open(view)
-				time.Sleep(1500 * time.Millisecond)
+				b.rest()
 				b.shoot(filepath.Join(dir, fmt.Sprintf("%s-%d-%s.png", name, size[0], scheme)))
 			}
 		}

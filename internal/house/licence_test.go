@@ -37,8 +37,8 @@ func TestLicence(t *testing.T) {
 
 // comments are the beginnings of a line of comment in the other languages of the
 // repository, by the extension of the file. Files of foreign and generated code are left
-// out: testdata, node_modules, and what says so in its first line.
-var comments = map[string]string{".py": "# ", ".js": "// ", ".rs": "// ", ".s": "// "}
+// out: testdata, node_modules, vendor, and what says so in its first line.
+var comments = map[string]string{".py": "# ", ".js": "// ", ".ts": "// ", ".tsx": "// ", ".rs": "// ", ".s": "// "}
 
 const identifier = "SPDX-License-Identifier: Apache-2.0\n\n"
 
@@ -51,7 +51,7 @@ func TestLicenceOfScripts(t *testing.T) {
 			return err
 		}
 		switch name := e.Name(); {
-		case e.IsDir() && (name == ".git" || name == "testdata" || name == "node_modules" || name == "target" || name == "build"):
+		case e.IsDir() && (name == ".git" || name == "testdata" || name == "node_modules" || name == "vendor" || name == "target" || name == "build"):
 			return fs.SkipDir
 		case !e.Type().IsRegular(), filepath.Ext(name) == ".go":
 			return nil

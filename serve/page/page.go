@@ -235,6 +235,7 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 
 // dist is the page, as tools/page bundles it.
 //
+//go:generate go -C ../../tools run ./page
 //go:embed dist
 var dist embed.FS
 

@@ -28,7 +28,7 @@ type library struct {
 	Licence string `json:"licence"`
 	// Integrity is that of the published archive, as npm writes it.
 	Integrity string `json:"integrity"`
-	// Files are the files that the page needs, relative to the folder of the library, with
+	// Files are the files that the page needs, relative to the folder of the library, and
 	// the integrity of each.
 	Files map[string]string `json:"files"`
 }

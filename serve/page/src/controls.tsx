@@ -32,7 +32,7 @@ export function Controls({ a }: { a: ArrayFacts }) {
 				{(["y", "x"] as const).map((which) => (
 					<label key={which} class="field"><span>{which === "y" ? "Down" : "Across"}</span>
 						<select value={s[which]} onChange={(e) => chooseAxis(which, Number(e.currentTarget.value))} aria-label={which === "y" ? "Vertical axis" : "Horizontal axis"}>
-							{a.axes.map((_, i) => <option key={i} value={i}>{axisName(a, i)} ({count(a.axes[i].length)})</option>)}
+							{a.axes.map((_, i) => <option key={i} value={i}>{axisName(a, i)}</option>)}
 						</select>
 					</label>
 				))}

@@ -7,7 +7,7 @@ import { useEffect, useState } from "preact/hooks";
 import { api, isAbort, type ArrayFacts, type Cost, type NodeFacts } from "./api";
 import { Icon } from "./icons";
 import { quote, view } from "./link";
-import { resolve, said, selection, visible } from "./state";
+import { resolve, said, selected, visible } from "./state";
 import { bytes, count } from "./words";
 
 export async function copy(text: string): Promise<void> {
@@ -103,8 +103,7 @@ function Attributes({ of }: { of: NodeFacts["attributes"] }) {
 function CostOf({ a }: { a: ArrayFacts }) {
 	const v = view.value;
 	const s = resolve(a, v);
-	const isPlane = s.show === "picture";
-	const select = isPlane ? selection(a, s, visible.value ?? v.box) : a.shape.map((n, i) => (i === s.x && v.to > v.from ? `${v.from}:${Math.min(n, v.to)}` : `0:${n}`)).join(",");
+	const select = selected(a, s, v, visible.value);
 	const [cost, setCost] = useState<Cost | null>(null);
 	const [problem, setProblem] = useState("");
 	useEffect(() => {

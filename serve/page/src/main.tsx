@@ -15,7 +15,7 @@ import { Icon, Mark } from "./icons";
 import { Lines } from "./lines";
 import { change, follow, open, quote, view, write } from "./link";
 import { Pane, stages } from "./pane";
-import { array, begin, connected, dark, group, kinds, news, nodes, problem, program, reload, resolve, said, second, selection, toggleTheme, visible, isPicture } from "./state";
+import { array, begin, connected, dark, group, kinds, news, nodes, problem, program, reload, lineAxis, resolve, said, second, selected, toggleTheme, visible, isPicture } from "./state";
 import { Table } from "./table";
 import { Tree } from "./tree";
 import { api, type ValueFacts } from "./api";
@@ -229,7 +229,7 @@ function ArrayView({ a }: { a: ArrayFacts }) {
 function Line({ a }: { a: ArrayFacts }) {
 	const v = view.value;
 	const s = resolve(a, v);
-	const axis = v.along >= 0 && v.along < a.shape.length ? v.along : a.shape.length === 1 ? 0 : Math.max(0, a.axes.findIndex((x) => x.role === "time"));
+	const axis = lineAxis(a, v);
 	return (
 		<>
 			{a.shape.length > 1 && (
@@ -294,7 +294,7 @@ function Save({ a }: { a: ArrayFacts }) {
 		return () => (removeEventListener("pointerdown", close), removeEventListener("keydown", close));
 	}, [isOpen]);
 	const isPlane = s.show === "picture";
-	const select = isPlane ? selection(a, s, visible.value ?? v.box) : v.to > v.from && a.shape.length === 1 ? `${v.from}:${v.to}` : a.shape.map((n) => `0:${n}`).join(",");
+	const select = selected(a, s, v, visible.value);
 	const title = v.node + (a.shape.length ? " " + select : "");
 	const stage = stages.value[0];
 	return (

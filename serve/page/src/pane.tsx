@@ -121,6 +121,9 @@ export function Pane({ a, node, minus, role }: Given) {
 	const tallyVisibleRef = useRef(tallyVisible);
 	tallyVisibleRef.current = tallyVisible;
 
+	// Another look has other bins.
+	useEffect(() => tallyVisible(), [look.value]);
+
 	useEffect(() => {
 		yAlong.changed = xAlong.changed = () => stage.current?.draw();
 		return () => {

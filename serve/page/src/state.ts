@@ -255,8 +255,21 @@ export function place(s: Shown, ...free: number[]): string {
 	return s.at.map((i, k) => (free.includes(k) ? "-" : i)).join(",");
 }
 
-/** selection writes the elements that are visible, as --select takes them. */
-export function selection(a: ArrayFacts, s: Shown, box: number[] | null): string {
-	const [y0, y1, x0, x1] = box ?? [0, a.shape[s.y], 0, a.shape[s.x]];
-	return s.at.map((i, k) => (k === s.y ? `${y0}:${y1}` : k === s.x ? `${x0}:${x1}` : i)).join(",");
+/** lineAxis is the axis along which an array is shown as a line. */
+export function lineAxis(a: ArrayFacts, v: View): number {
+	return v.along >= 0 && v.along < a.shape.length ? v.along : Math.max(0, a.axes.findIndex((x) => x.role === "time"));
+}
+
+/** selected writes the elements that are shown, as --select takes them. */
+export function selected(a: ArrayFacts, s: Shown, v: View, box: number[] | null): string {
+	const [y0, y1, x0, x1] = box ?? v.box ?? [0, a.shape[s.y], 0, a.shape[s.x]];
+	const line = lineAxis(a, v);
+	return a.shape.map((n, k) => {
+		switch (s.show) {
+			case "picture": return k === s.y ? `${y0}:${y1}` : k === s.x ? `${x0}:${x1}` : s.at[k];
+			case "line": return k !== line ? s.at[k] : v.to > v.from ? `${v.from}:${Math.min(n, v.to)}` : `0:${n}`;
+			case "table": return `${Math.min(v.from, n)}:${Math.min(v.from + 100, n)}`;
+			default: return `0:${n}`;
+		}
+	}).join(",");
 }
