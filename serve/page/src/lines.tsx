@@ -5,6 +5,7 @@
 // is drawn.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { scaleUtc } from "d3-scale";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { api, isAbort, type ArrayFacts, type Series } from "./api";
@@ -21,6 +22,10 @@ interface Given {
 	to: number;
 	onRange: (from: number, to: number) => void;
 }
+
+const format = scaleUtc().tickFormat();
+/** dateLabel writes a tick in seconds. */
+const dateLabel = (seconds: number) => format(new Date(seconds * 1000));
 
 function ink(name: string): string {
 	return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -88,7 +93,7 @@ export function Lines({ a, node, axis, at, from, to, onRange }: Given) {
 			legend: { show: false },
 			scales: { x: { time: useNumbers && along.isTime } },
 			tzDate: (t) => uPlot.tzDate(new Date(t * 1000), "Etc/UTC"),
-			axes: [{ ...axisLook, values: useNumbers ? undefined : (_, vs) => vs.map((v) => (Number.isInteger(v) ? along.label(v) : "")) }, { ...axisLook, size: 64, values: (_, vs) => vs.map((v) => number(v, 5)) }],
+			axes: [{ ...axisLook, values: useNumbers ? (along.isTime ? (_, vs) => vs.map(dateLabel) : (_, vs) => vs.map((v) => number(v))) : (_, vs) => vs.map((v) => (Number.isInteger(v) ? along.label(v) : "")) }, { ...axisLook, size: 64, space: 26, values: (_, vs) => vs.map((v) => number(v, 5)) }],
 			series: greatest ? [{}, { ...line, width: 1, points: { show: false } }, { ...line, width: 1, points: { show: false } }] : [{}, line],
 			bands: greatest ? [{ series: [2, 1], fill: ink("--band") }] : undefined,
 			cursor: { drag: { x: true, y: false, setScale: false }, points: { size: 7 } },

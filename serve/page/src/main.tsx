@@ -162,6 +162,11 @@ function GroupView({ g }: { g: GroupFacts }) {
 	);
 }
 
+/** sizes writes the lengths of axes with their names, where they have some. */
+function sizes(names: string[], lengths: number[]): string {
+	return names.some(Boolean) ? lengths.map((n, i) => `${names[i] || i} ${count(n)}`).join(" × ") : shape(lengths);
+}
+
 function Members({ node }: { node: string }) {
 	const [list, setList] = useState<import("./api").Member[] | null>(null);
 	useEffect(() => {
@@ -180,7 +185,7 @@ function Members({ node }: { node: string }) {
 						<Icon name={m.problem ? "warning" : m.kind === "group" ? "group" : (m.shape?.length ?? 0) > 1 ? "plane" : "line"} />
 						<b>{m.name}</b>
 						<span class="soft">{m.title && m.title !== m.name ? m.title : ""}</span>
-						<span class="shape">{m.problem || (m.kind === "array" ? `${(m.dimensions ?? []).some(Boolean) ? m.dimensions!.map((d, i) => `${d || i} ${count(m.shape?.[i] ?? 0)}`).join(" × ") : shape(m.shape ?? [])}  ${m.data_type ?? ""}` : "group")}</span>
+						<span class="shape">{m.problem || (m.kind === "array" ? `${sizes(m.dimensions ?? [], m.shape ?? [])} · ${m.data_type ?? ""}` : "group")}</span>
 					</button>
 				</li>
 			))}
@@ -202,7 +207,7 @@ function ArrayView({ a }: { a: ArrayFacts }) {
 			<div class="title">
 				<div class="grow">
 				<h1>{a.long_name || last(v.node)}</h1>
-				<p class="soft">{a.axes.length ? a.axes.map((x, i) => `${x.name || i} ${count(x.length)}`).join(" × ") : "a single value"} · {a.data_type}{a.units ? " · " + a.units : ""}</p>
+				<p class="soft">{sizes(a.dimensions ?? [], a.shape)} · {a.data_type}{a.units ? " · " + a.units : ""}</p>
 				</div>
 				<div class="tabs" role="tablist" aria-label="View">
 					{tabs.map((t) => <button key={t} role="tab" aria-selected={s.show === t} onClick={() => change({ show: t, from: 0, to: 0 }, true)}>{tabNames[t]}</button>)}

@@ -35,7 +35,9 @@ export interface Point {
 	x: number;
 }
 
+/** The style sheet has the same numbers. */
 const margin = { left: 72, bottom: 44, top: 20, right: 20 };
+const narrow = { left: 56, bottom: 44, top: 20, right: 12 };
 
 export class Stage {
 	private picture: Picture;
@@ -45,6 +47,7 @@ export class Stage {
 	private transform: ZoomTransform = zoomIdentity;
 	private behavior: ZoomBehavior<HTMLElement, unknown>;
 	private surface: Selection<HTMLElement, unknown, null, undefined>;
+	private margin = margin;
 	private width = 0;
 	private height = 0;
 	private frame = 0;
@@ -240,7 +243,8 @@ export class Stage {
 
 	private resize(): void {
 		const { clientWidth, clientHeight } = this.root;
-		const width = Math.max(1, clientWidth - margin.left - margin.right), height = Math.max(1, clientHeight - margin.top - margin.bottom);
+		this.margin = matchMedia("(max-width: 767px)").matches ? narrow : margin;
+		const width = Math.max(1, clientWidth - this.margin.left - this.margin.right), height = Math.max(1, clientHeight - this.margin.top - this.margin.bottom);
 		const isFirst = !this.width;
 		const box = this.isFitted ? null : this.box();
 		this.width = width;
@@ -469,6 +473,9 @@ export class Stage {
 		if (!h || !this.look) return;
 		const [lo, hi] = this.heatEnds();
 		const pairs = inks(this.look.dark);
+		const [left, right, upper, lower] = [h.x[0], h.x[h.x.length - 1], h.y[0], h.y[h.y.length - 1]];
+		c.fillStyle = this.ink("--paper");
+		c.fillRect(this.screenX(left), this.screenY(upper), this.screenX(right) - this.screenX(left), this.screenY(lower) - this.screenY(upper));
 		for (let i = 0, k = 0; i < h.y.length - 1; i++)
 			for (let j = 0; j < h.x.length - 1; j++, k++) {
 				const [l, r] = [this.screenX(h.x[j]), this.screenX(h.x[j + 1])];
@@ -497,9 +504,8 @@ export class Stage {
 		c.font = "11px system-ui, sans-serif";
 		c.textAlign = "center";
 		c.textBaseline = "middle";
-		c.fillStyle = v === null ? this.ink("--ink") : (t > 0.5) === this.look!.dark ? "#10141a" : "#fff";
-		if (v !== null && t <= 0.5 && !this.look!.dark) c.fillStyle = "#10141a";
-		if (v !== null && t <= 0.5 && this.look!.dark) c.fillStyle = "#fff";
+		const light = (t > 0.4) === this.look!.dark;
+		c.fillStyle = v === null ? this.ink("--ink") : light ? "#10141a" : "#fff";
 		c.fillText(text, x, y);
 	}
 
@@ -537,15 +543,15 @@ export class Stage {
 		const yScale = scaleLinear().domain(sides.map((v) => this.rowAt(v))).range(sides);
 		const inside = (ticks: Tick[], scale: typeof xScale) => ticks.filter((t) => scale(t.at) >= Math.min(...scale.range()) - 0.5 && scale(t.at) <= Math.max(...scale.range()) + 0.5);
 		const draw = (name: string, axis: Axis<NumberValue>, ticks: Tick[], transform: string) => {
-			const labels = new Map(ticks.map((t) => [t.at, t.label.length > 16 ? t.label.slice(0, 15) + "…" : t.label]));
+			const labels = new Map(ticks.map((t) => [t.at, brief(t.label, 16)]));
 			axis.tickValues([...labels.keys()]).tickFormat((v) => labels.get(Number(v)) ?? "").tickSizeOuter(0).tickPadding(5);
 			svg.select<SVGGElement>("g." + name).attr("transform", transform).call(axis);
 		};
-		draw("bottom", axisBottom(xScale), inside(xTicks, xScale), `translate(${margin.left},${margin.top + foot})`);
-		draw("left", axisLeft(yScale), inside(yTicks, yScale), `translate(${margin.left + edge},${margin.top})`);
-		const title = (a: Along) => a.name + (a.units ? ` (${a.units})` : "");
-		svg.select("text.bottom").attr("x", margin.left + (xScale.range()[0] + xScale.range()[1]) / 2).attr("y", margin.top + foot + 38).text(title(s.x));
-		svg.select("text.left").attr("x", margin.left + edge - 8).attr("y", Math.max(12, margin.top + Math.min(...yScale.range()) - 8)).text(title(s.y));
+		draw("bottom", axisBottom(xScale), inside(xTicks, xScale), `translate(${this.margin.left},${this.margin.top + foot})`);
+		draw("left", axisLeft(yScale), inside(yTicks, yScale), `translate(${this.margin.left + edge},${this.margin.top})`);
+		const title = (a: Along) => brief(a.name + (a.units ? ` (${a.units})` : ""), 36);
+		svg.select("text.bottom").attr("x", this.margin.left + (xScale.range()[0] + xScale.range()[1]) / 2).attr("y", this.margin.top + foot + 38).text(title(s.x));
+		svg.select("text.left").attr("x", this.margin.left + edge - 8).attr("y", Math.max(12, this.margin.top + Math.min(...yScale.range()) - 8)).text(title(s.y));
 	}
 
 	/** sheet returns all that is drawn, for a download. */
@@ -557,8 +563,8 @@ export class Stage {
 			axes: this.root.querySelector<SVGSVGElement>("svg.axes")!,
 			width: this.width,
 			height: this.height,
-			left: margin.left,
-			top: margin.top,
+			left: this.margin.left,
+			top: this.margin.top,
 		};
 	}
 
@@ -571,6 +577,8 @@ export class Stage {
 		this.picture.end();
 	}
 }
+
+const brief = (text: string, most: number) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
 
 /** heatColour is that of a share of the range of a heat map, of one hue. */
 export function heatColour(t: number, dark: boolean): string {

@@ -62,7 +62,7 @@ let beginning: Promise<void> | null = null;
 
 /** begin lists the nodes, and opens the first one if the address names none. */
 export function begin(): Promise<void> {
-	return (beginning = list());
+	return (beginning ??= list().finally(() => (beginning = null)));
 }
 
 async function list(): Promise<void> {
@@ -94,7 +94,7 @@ async function load(node: string): Promise<void> {
 	loaded = node;
 	try {
 		// A link may come before the list of nodes.
-		if (!node.includes("/") && !nodes.peek()) await beginning;
+		if (!node.includes("/") && !nodes.peek()) await begin();
 		if (kinds.get(node) === "group") {
 			group.value = await api.group(node, abort.signal);
 			array.value = null;
