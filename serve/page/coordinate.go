@@ -30,11 +30,10 @@ type coordinate struct {
 	Even      bool            `json:"even"`
 
 	array *zarr.Array
-	named string // of what it says which axis it is: axis, standard_name, or the name
 }
 
-// coordinateOf opens the coordinate of an axis, if it is shown. It returns nil if there is
-// none. The caller closes its array.
+// coordinateOf opens the coordinate of an axis, if it is shown. It returns nil if there
+// is none. The caller closes its array.
 func (a *array) coordinateOf(ctx context.Context, axis int) (*coordinate, error) {
 	names := a.DimensionNames()
 	if names == nil || names[axis] == "" {

@@ -55,7 +55,7 @@ func TestTypes(t *testing.T) {
 			}
 		}
 		node := "d/" + name
-		f := told(t, h, "array", "node", node)
+		f := answerTo(t, h, "array", "node", node)
 		if f["data_type"] != typ.String() || f["problem"] != nil || f["plane"] == nil {
 			t.Errorf("%s: %v", typ, f)
 		}
@@ -66,20 +66,20 @@ func TestTypes(t *testing.T) {
 				t.Errorf("%s: %s is %d %.200s", typ, question, w.Code, w.Body)
 			}
 		}
-		v := told(t, h, "value", "node", node, "index", "0,0")
+		v := answerTo(t, h, "value", "node", node, "index", "0,0")
 		if v["text"] == nil || v["state"].(float64) > 2 && !typ.Variable() || v["chunk"].(map[string]any)["stored"] != !typ.Variable() {
 			t.Errorf("%s: value %v", typ, v)
 		}
-		if v := told(t, h, "value", "node", node, "index", "4,6"); v["state"] != 3.0 {
+		if v := answerTo(t, h, "value", "node", node, "index", "4,6"); v["state"] != 3.0 {
 			t.Errorf("%s: value %v", typ, v)
 		}
-		if r := told(t, h, "rows", "node", node); len(r["rows"].([]any)) != 5 || r["total"] != 5.0 {
+		if r := answerTo(t, h, "rows", "node", node); len(r["rows"].([]any)) != 5 || r["total"] != 5.0 {
 			t.Errorf("%s: rows %v", typ, r)
 		}
-		if c := told(t, h, "cost", "node", node, "select", "0:2,0:2"); c["requests"] != 1.0 || c["elements"] != 4.0 {
+		if c := answerTo(t, h, "cost", "node", node, "select", "0:2,0:2"); c["requests"] != 1.0 || c["elements"] != 4.0 {
 			t.Errorf("%s: cost %v", typ, c)
 		}
-		if m := told(t, h, "missing", "node", node, "axis", "0"); !typ.Variable() && fmt.Sprint(m["missing"]) != "[map[first:3 from:3 last:4 to:5]]" {
+		if m := answerTo(t, h, "missing", "node", node, "axis", "0"); !typ.Variable() && fmt.Sprint(m["missing"]) != "[map[first:3 from:3 last:4 to:5]]" {
 			t.Errorf("%s: missing %v", typ, m)
 		}
 	}
@@ -113,7 +113,7 @@ func TestStates(t *testing.T) {
 	if d := draw(t, h, "node", "d/p"); d.numbers[0] != 1 || d.numbers[6] != -1 || d.states[6] != 4 {
 		t.Errorf("stored numbers %v", d.numbers)
 	}
-	f := told(t, h, "array", "node", "d/p")
+	f := answerTo(t, h, "array", "node", "d/p")
 	if f["units"] != "K" || f["long_name"] != "temperature" || f["scale"] != 0.5 || f["offset"] != 10.0 || fmt.Sprint(f["missing"]) != "[-1]" || f["fill_value"] != 7.0 {
 		t.Errorf("%v", f)
 	}
@@ -121,20 +121,20 @@ func TestStates(t *testing.T) {
 		t.Errorf("stored %v", s)
 	}
 	for index, want := range map[string]string{"0,0": "1 10.5 0", "1,0": "-1 NaN 4", "1,1": "7 13.5 1", "2,0": "7 13.5 3", "2,3": "<nil> <nil> 6"} {
-		v := told(t, h, "value", "node", "d/p", "index", index)
+		v := answerTo(t, h, "value", "node", "d/p", "index", index)
 		if got := fmt.Sprint(v["value"], " ", v["decoded"], " ", v["state"]); got != want && !strings.EqualFold(got, want) {
 			t.Errorf("value at %s: %s, want %s", index, got, want)
 		}
 	}
-	m := told(t, h, "chunks", "node", "d/p")
+	m := answerTo(t, h, "chunks", "node", "d/p")
 	if fmt.Sprint(m["y"], m["x"], m["stored"], m["by"]) != "[0 2 4] [0 3 6] [1 1 0 1] [1 1]" {
 		t.Errorf("chunks %v", m)
 	}
-	s := told(t, h, "series", "node", "d/p", "axis", "1", "at", "1,-", "decode", "1")
+	s := answerTo(t, h, "series", "node", "d/p", "axis", "1", "at", "1,-", "decode", "1")
 	if fmt.Sprint(s["missing"]) != "1" || s["values"].([]any)[0] != nil || s["values"].([]any)[1] != 13.5 || s["exact"] != true {
 		t.Errorf("series %v", s)
 	}
-	s = told(t, h, "series", "node", "d/p", "axis", "1", "at", "3,-")
+	s = answerTo(t, h, "series", "node", "d/p", "axis", "1", "at", "3,-")
 	if s["problem"] == nil || s["exact"] != false || s["missing"] != 6.0 {
 		t.Errorf("series with a damaged chunk %v", s)
 	}
@@ -148,7 +148,7 @@ func TestShapes(t *testing.T) {
 		node := fmt.Sprintf("s%d", i)
 		create(t, at.At(node), zarr.Spec{Shape: shape, Type: dtype.Float32})
 		node = "d/" + node
-		f := told(t, h, "array", "node", node)
+		f := answerTo(t, h, "array", "node", node)
 		if (f["plane"] == nil) != (len(shape) < 2) || f["kind"] != "number" {
 			t.Errorf("%v: %v", shape, f)
 		}
@@ -159,10 +159,10 @@ func TestShapes(t *testing.T) {
 		if want := map[bool]int{true: 200, false: 400}[len(shape) >= 1]; ask(t, h, "series", "node", node).Code != want || ask(t, h, "chunks", "node", node).Code != want {
 			t.Errorf("%v: series %s, chunks %s", shape, ask(t, h, "series", "node", node).Body, ask(t, h, "chunks", "node", node).Body)
 		}
-		told(t, h, "rows", "node", node)
-		told(t, h, "cost", "node", node)
+		answerTo(t, h, "rows", "node", node)
+		answerTo(t, h, "cost", "node", node)
 		if index := strings.TrimSuffix(strings.Repeat("0,", len(shape)), ","); !slices.Contains(shape, 0) {
-			if v := told(t, h, "value", "node", node, "index", index); v["state"] != 3.0 || v["value"] != 0.0 {
+			if v := answerTo(t, h, "value", "node", node, "index", index); v["state"] != 3.0 || v["value"] != 0.0 {
 				t.Errorf("%v: %v", shape, v)
 			}
 		} else if w := ask(t, h, "value", "node", node, "index", index); w.Code != http.StatusBadRequest {
@@ -177,7 +177,7 @@ func TestHuge(t *testing.T) {
 	a := create(t, at.At("h"), zarr.Spec{Shape: []int64{1_000_000_000, 1_000_000_000}, Type: dtype.Float32, Chunks: grid.Chunks(100, 100)})
 	write(t, a, [][2]int64{{500_000_000, 500_000_001}, {500_000_000, 500_000_001}}, []float32{3})
 	h := mounted(t, at, nil)
-	f := told(t, h, "array", "node", "d/h")
+	f := answerTo(t, h, "array", "node", "d/h")
 	if s := f["stored"].(map[string]any); s["chunks"] != 1.0 || s["cells"] != 1e14 {
 		t.Errorf("stored %v", s)
 	}
@@ -189,7 +189,7 @@ func TestHuge(t *testing.T) {
 	if d.Height != 3 || d.numbers[4] != 3 || d.states[4] != 0 || d.states[0] != 3 || d.states[5] != 1 {
 		t.Errorf("%v %v", d.numbers, d.states)
 	}
-	m := told(t, h, "chunks", "node", "d/h")
+	m := answerTo(t, h, "chunks", "node", "d/h")
 	if n := len(m["stored"].([]any)); n > 1<<16 || n < 1<<14 {
 		t.Errorf("%d cells", n)
 	}
@@ -200,15 +200,15 @@ func TestHuge(t *testing.T) {
 	if by := m["by"].([]any); math.Abs(share-1/(by[0].(float64)*by[1].(float64))) > 1e-12 {
 		t.Errorf("share %v by %v", share, by)
 	}
-	s := told(t, h, "series", "node", "d/h", "axis", "1", "at", "500000000,-")
+	s := answerTo(t, h, "series", "node", "d/h", "axis", "1", "at", "500000000,-")
 	if s["exact"] != false || s["method"] != "sampled" || len(s["min"].([]any)) > 1000 {
 		t.Errorf("series %v %v", s["method"], len(s["min"].([]any)))
 	}
-	gaps := told(t, h, "missing", "node", "d/h", "axis", "0")["missing"].([]any)
+	gaps := answerTo(t, h, "missing", "node", "d/h", "axis", "0")["missing"].([]any)
 	if len(gaps) != 2 || gaps[0].(map[string]any)["to"] != 5e8 || gaps[1].(map[string]any)["from"] != 500000100.0 {
 		t.Errorf("missing %v", gaps)
 	}
-	if c := told(t, h, "cost", "node", "d/h", "select", "::100,0"); c["requests"] != 1e7 {
+	if c := answerTo(t, h, "cost", "node", "d/h", "select", "::100,0"); c["requests"] != 1e7 {
 		t.Errorf("cost %v", c)
 	}
 }
@@ -229,15 +229,15 @@ func TestShards(t *testing.T) {
 	if d.Decoded != 32 {
 		t.Errorf("%d bytes were decoded", d.Decoded)
 	}
-	m := told(t, h, "chunks", "node", "d/s", "inner", "1")
+	m := answerTo(t, h, "chunks", "node", "d/s", "inner", "1")
 	if fmt.Sprint(m["y"], m["x"], m["stored"]) != "[0 2 4 6 8] [0 4 8] [1 0 0 0 0 0 0 0]" || m["complete"] != true {
 		t.Errorf("inner chunks %v", m)
 	}
-	v := told(t, h, "value", "node", "d/s", "index", "1,6")
+	v := answerTo(t, h, "value", "node", "d/s", "index", "1,6")
 	if in := v["inner"].(map[string]any); v["state"] != 3.0 || in["stored"] != false || v["chunk"].(map[string]any)["stored"] != true {
 		t.Errorf("%v", v)
 	}
-	f := told(t, h, "array", "node", "d/s")
+	f := answerTo(t, h, "array", "node", "d/s")
 	axis := f["axes"].([]any)[0].(map[string]any)
 	if fmt.Sprint(axis["edges"], axis["inner"]) != "[[4 2]] [[2 4]]" {
 		t.Errorf("axis %v", axis)
@@ -257,26 +257,26 @@ func TestCoordinates(t *testing.T) {
 	create(t, at.At("w"), zarr.Spec{Shape: []int64{4, 3, 2, 5}, Type: dtype.Float32, DimensionNames: []string{"time", "lat", "name", "k"}})
 	h := mounted(t, at, nil)
 	for axis, want := range []string{"[2000-02-27 2000-02-28 2000-03-01 2000-03-02]", "[-10 0 10.5]", `[a<b "ü"]`, "[0 1 2 3 4]"} {
-		if c := told(t, h, "coordinate", "node", "d/v", "axis", fmt.Sprint(axis)); fmt.Sprint(c["values"]) != want {
+		if c := answerTo(t, h, "coordinate", "node", "d/v", "axis", fmt.Sprint(axis)); fmt.Sprint(c["values"]) != want {
 			t.Errorf("axis %d: %v, want %s", axis, c["values"], want)
 		}
 	}
-	if c := told(t, h, "coordinate", "node", "d/v", "axis", "0", "from", "1", "max", "2"); fmt.Sprint(c["values"], c["step"], c["from"]) != "[2000-02-28 2000-03-02] 2 1" {
+	if c := answerTo(t, h, "coordinate", "node", "d/v", "axis", "0", "from", "1", "max", "2"); fmt.Sprint(c["values"], c["step"], c["from"]) != "[2000-02-28 2000-03-02] 2 1" {
 		t.Errorf("%v", c)
 	}
-	f := told(t, h, "array", "node", "d/v")
-	var told0 []string
+	f := answerTo(t, h, "array", "node", "d/v")
+	var lines []string
 	for _, a := range f["axes"].([]any) {
 		a := a.(map[string]any)
 		line := fmt.Sprint(a["name"], " ", a["role"])
 		if c, is := a["coordinate"].(map[string]any); is {
 			line += fmt.Sprint(" ", c["kind"], " ", c["first"], " ", c["last"], " ", c["ascending"], " ", c["even"])
 		}
-		told0 = append(told0, line)
+		lines = append(lines, line)
 	}
 	want := []string{"time time time 2000-02-27 2000-03-02 true true", "lat y number -10 10.5 true false", `name other text a<b "ü" false false`, "k other"}
-	if !slices.Equal(told0, want) {
-		t.Errorf("%q", told0)
+	if !slices.Equal(lines, want) {
+		t.Errorf("%q", lines)
 	}
 	if p := f["plane"].(map[string]any); p["y"] != 1.0 || p["x"] != 3.0 || p["flip_y"] != true {
 		t.Errorf("plane %v", p)
@@ -284,11 +284,11 @@ func TestCoordinates(t *testing.T) {
 	if fmt.Sprint(f["pair"]) != "[d/w]" {
 		t.Errorf("pair %v", f["pair"])
 	}
-	v := told(t, h, "value", "node", "d/v", "index", "2,1,0,4")
+	v := answerTo(t, h, "value", "node", "d/v", "index", "2,1,0,4")
 	if fmt.Sprint(v["coordinates"]) != "[2000-03-01 0 a<b 4]" {
 		t.Errorf("%v", v)
 	}
-	v = told(t, h, "value", "node", "d/time", "index", "2")
+	v = answerTo(t, h, "value", "node", "d/time", "index", "2")
 	if v["decoded"] != "2000-03-01" || v["value"] != 2.0 {
 		t.Errorf("%v", v)
 	}
@@ -309,13 +309,13 @@ func TestTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := mounted(t, at, nil)
-	if r := told(t, h, "rows", "node", "d/table", "from", "1"); fmt.Sprint(r["columns"], r["rows"], r["total"]) != "[map[data_type:int64 name:a2] map[data_type:int64 name:a10] map[data_type:int64 name:b]] [[2 2 2] [3 3 3]] 3" {
+	if r := answerTo(t, h, "rows", "node", "d/table", "from", "1"); fmt.Sprint(r["columns"], r["rows"], r["total"]) != "[map[data_type:int64 name:a2] map[data_type:int64 name:a10] map[data_type:int64 name:b]] [[2 2 2] [3 3 3]] 3" {
 		t.Errorf("%v", r)
 	}
-	if r := told(t, h, "rows", "node", "d/drifters"); fmt.Sprint(r["rows"]) != "[[2 7 1.0, 2.0] [0 8 ] [1 9 3.0]]" {
+	if r := answerTo(t, h, "rows", "node", "d/drifters"); fmt.Sprint(r["rows"]) != "[[2 7 1.0, 2.0] [0 8 ] [1 9 3.0]]" {
 		t.Errorf("%v", r)
 	}
-	if g := told(t, h, "group", "node", "d/table"); fmt.Sprint(g["table"], g["members"]) != "map[columns:[a2 a10 b]] 3" {
+	if g := answerTo(t, h, "group", "node", "d/table"); fmt.Sprint(g["table"], g["members"]) != "map[columns:[a2 a10 b]] 3" {
 		t.Errorf("%v", g)
 	}
 	if w := ask(t, h, "rows", "node", "d"); w.Code != http.StatusBadRequest {
@@ -335,7 +335,7 @@ func TestUnknown(t *testing.T) {
 	put(t, at.Store(), "a/zarr.json", changed)
 	put(t, at.Store(), "b/zarr.json", "{")
 	h := mounted(t, at, nil)
-	f := told(t, h, "array", "node", "d/a")
+	f := answerTo(t, h, "array", "node", "d/a")
 	if !strings.Contains(f["problem"].(string), "lossless9") || fmt.Sprint(f["shape"], len(f["axes"].([]any))) != "[3 4] 2" {
 		t.Errorf("%v", f)
 	}
@@ -345,7 +345,7 @@ func TestUnknown(t *testing.T) {
 	if w := ask(t, h, "array", "node", "d/b"); w.Code != http.StatusNotAcceptable {
 		t.Errorf("damaged document: %d %s", w.Code, w.Body)
 	}
-	list := told(t, h, "members", "node", "d")["members"].([]any)
+	list := answerTo(t, h, "members", "node", "d")["members"].([]any)
 	if len(list) != 2 || list[0].(map[string]any)["kind"] != "array" || list[1].(map[string]any)["problem"] == nil {
 		t.Errorf("%v", list)
 	}

@@ -4,13 +4,17 @@ package page_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"iter"
+	"maps"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,7 +25,9 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/observe"
 	"varve.dev/zarr/pyramid"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/serve/page"
 	"varve.dev/zarr/statistics"
 	"varve.dev/zarr/store"
@@ -72,11 +78,11 @@ func TestHiddenNodes(t *testing.T) {
 		}
 	}
 	for _, params := range [][]string{{}, {"find", "e"}, {"find", "LIN"}} {
-		if text := fmt.Sprint(told(t, h, "members", append([]string{"node", "d"}, params...)...)["members"]); strings.Contains(text, "secret") || strings.Contains(text, "link") {
+		if text := fmt.Sprint(answerTo(t, h, "members", append([]string{"node", "d"}, params...)...)["members"]); strings.Contains(text, "secret") || strings.Contains(text, "link") {
 			t.Errorf("members %v", text)
 		}
 	}
-	f := told(t, h, "array", "node", "d/a")
+	f := answerTo(t, h, "array", "node", "d/a")
 	if c := f["axes"].([]any)[0].(map[string]any)["coordinate"]; c != nil {
 		t.Errorf("a coordinate outside of the node: %v", c)
 	}
@@ -97,7 +103,7 @@ func TestMembers(t *testing.T) {
 	seen, after := 0, ""
 	for page := range 3 {
 		gets.Store(0)
-		m := told(t, h, "members", "node", "d", "after", after, "limit", "200")
+		m := answerTo(t, h, "members", "node", "d", "after", after, "limit", "200")
 		for _, one := range m["members"].([]any) {
 			if name := one.(map[string]any)["name"]; name != fmt.Sprintf("m%d", seen) {
 				t.Fatalf("member %d is %v", seen, name)
@@ -108,10 +114,10 @@ func TestMembers(t *testing.T) {
 			t.Fatalf("%d seen, next %q, %d requests", seen, after, gets.Load())
 		}
 	}
-	if g := told(t, h, "group", "node", "d"); g["members"] != float64(n) {
+	if g := answerTo(t, h, "group", "node", "d"); g["members"] != float64(n) {
 		t.Errorf("%v", g)
 	}
-	m := told(t, h, "members", "node", "d", "find", "M1", "limit", "3")
+	m := answerTo(t, h, "members", "node", "d", "find", "M1", "limit", "3")
 	if len(m["members"].([]any)) != 3 || m["complete"] != false {
 		t.Errorf("%v", m)
 	}
@@ -175,7 +181,7 @@ func TestLevels(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := mounted(t, at, nil)
-	list := told(t, h, "array", "node", "d/v")["levels"].([]any)
+	list := answerTo(t, h, "array", "node", "d/v")["levels"].([]any)
 	if len(list) == 0 {
 		t.Fatal("no levels")
 	}
@@ -330,11 +336,11 @@ func TestStatistics(t *testing.T) {
 	if d.Method != "statistics" || d.Exact || d.numbers[3599] != 3600 || *d.Min != 1 || *d.Max != 3600 {
 		t.Errorf("%s %t %v", d.Method, d.Exact, d.numbers[3599])
 	}
-	f := told(t, h, "array", "node", "d/a")
+	f := answerTo(t, h, "array", "node", "d/a")
 	if s, is := f["statistics"].(map[string]any); !is || s["min"] != 1.0 || s["max"] != 3600.0 || s["complete"] != true {
 		t.Errorf("statistics %v", f["statistics"])
 	}
-	s := told(t, h, "series", "node", "d/long", "points", "10")
+	s := answerTo(t, h, "series", "node", "d/long", "points", "10")
 	if s["method"] != "statistics" || s["exact"] != true || fmt.Sprint(s["min"].([]any)[:2], s["max"].([]any)[9]) != "[1 301] 3000" {
 		t.Errorf("series %v", s)
 	}
@@ -352,7 +358,7 @@ func TestPlan(t *testing.T) {
 		"[3,2]":             "varve rechunk d/a --chunks 3,2",
 		"[[[4,2],[1,1]],4]": "varve rechunk d/a --chunks '[[4,4,1],4]'",
 	} {
-		p := told(t, h, "plan", "node", "d/a", "to", to)
+		p := answerTo(t, h, "plan", "node", "d/a", "to", to)
 		if !strings.HasPrefix(p["command"].(string), want) || p["changes"] != true || len(p["after"].([]any)) != 2 || fmt.Sprint(p["before"]) != "[[[1 1] [2 1] [3 2]] [[4 1]]]" {
 			t.Errorf("%s: %v", to, p)
 		}
@@ -368,6 +374,90 @@ func make36() []float32 {
 	values := make([]float32, 36)
 	for i := range values {
 		values[i] = float32(i + 1)
+	}
+	return values
+}
+
+// TestHostile asks questions with parameters of any value.
+func TestHostile(t *testing.T) {
+	at := group(t)
+	a := create(t, at.At("a"), zarr.Spec{Shape: []int64{9, 4}, Type: dtype.Float32, Chunks: []grid.Cut{grid.Edges(1, 2, 3, 3), grid.Every(4)}, DimensionNames: []string{"time", "x"}})
+	write(t, a, nil, make36())
+	create(t, at.At("text"), zarr.Spec{Shape: []int64{3}, Type: dtype.String})
+	create(t, at.At("big"), zarr.Spec{Shape: []int64{1 << 40, 1 << 20, 3}, Type: dtype.Int8, Chunks: grid.Chunks(1<<30, 1, 3)})
+	create(t, at.At("e"), zarr.Spec{Shape: []int64{0, 3}, Type: dtype.Complex64, Attributes: map[string]any{"scale_factor": "x", "flag_values": "1b", "flag_meanings": "<img>", "units": 3, "multiscales": []int{1}}})
+	h := mounted(t, at, &page.Options{Memory: 16 << 20})
+	questions := []string{"nodes", "members", "array", "group", "coordinate", "plane", "value", "series", "rows", "chunks", "missing", "cost", "plan"}
+	values := map[string][]string{
+		"node": {"d", "d/a", "d/text", "d/big", "d/e", "d/nothing", "d/a/c", "x"}, "axis": {"0", "1", "2", "63"}, "y": {"0", "1", "2"}, "x": {"0", "1", "2"},
+		"at": {"0,-", "-,-", "0,0,0", "8,3", "2305843009213693952,0", "-,-,2", "0,1048575,-"}, "index": {"0,0", "8,3", "0", "", "1099511627775,1,2"},
+		"box": {"0:9,0:4", "3:3,1:2", "0:2305843009213693952,0:2305843009213693952", "1:2", "5:7,3:9"}, "size": {"1,1", "300,2", "4,4", "2000,2000"},
+		"from": {"0", "3", "2305843009213693952"}, "to": {"5", "compact", "regularize", "[1,1]", "[9999999999,1]", "2305843009213693952", "[[[1,9223372036854775807]],1]"},
+		"max": {"1", "100000"}, "limit": {"1", "100000"}, "select": {"0", "::2", "time=1..3", "...", "0:3,1", "\x00", "time=\"", "[1,2]", "time=9999-99"},
+		"decode": {"0", "1"}, "inner": {"1"}, "method": {"mean"}, "part": {"phase"}, "field": {"a"}, "find": {"a", "%"}, "after": {"a", "zz"},
+	}
+	names := slices.Sorted(maps.Keys(values))
+	rapid.Check(t, func(t *rapid.T) {
+		params := []string{"node", rapid.SampledFrom(values["node"]).Draw(t, "node")}
+		for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom(names), 0, 6, rapid.ID).Draw(t, "names") {
+			params = append(params, name, rapid.SampledFrom(values[name]).Draw(t, name))
+		}
+		question := rapid.SampledFrom(questions).Draw(t, "question")
+		w := ask(t, h, question, params...)
+		if w.Code >= 500 || w.Code != http.StatusOK && w.Header().Get("Content-Type") != "application/problem+json" {
+			t.Fatalf("%s %q: %d %.300s", question, params, w.Code, w.Body)
+		}
+	})
+}
+
+// TestCost compares what reading a selection is said to take with the requests of a read.
+func TestCost(t *testing.T) {
+	at := group(t)
+	spec := zarr.Spec{Shape: []int64{24, 30}, Type: dtype.Float32, Chunks: []grid.Cut{grid.Edges(1, 5, 8, 10), grid.Every(7)}}
+	write(t, create(t, at.At("a"), spec), nil, random(24*30))
+	spec.Chunks, spec.InnerChunks = grid.Chunks(8, 10), grid.Chunks(4, 5)
+	write(t, create(t, at.At("s"), spec), nil, random(24*30))
+	h := mounted(t, at, nil)
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.SampledFrom([]string{"a", "s"}).Draw(t, "name")
+		y0 := rapid.Int64Range(0, 23).Draw(t, "y0")
+		x0 := rapid.Int64Range(0, 29).Draw(t, "x0")
+		y1, x1 := rapid.Int64Range(y0+1, 24).Draw(t, "y1"), rapid.Int64Range(x0+1, 30).Draw(t, "x1")
+		var counter observe.Counter
+		a, err := at.At(name).OpenArray(t.Context(), &zarr.Options{Observer: &counter})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := counter.Stats()
+		if _, err := zarr.Read[float32](t.Context(), a, selection.Box{{y0, y1}, {x0, x1}}); err != nil {
+			t.Fatal(err)
+		}
+		did := counter.Stats().Sub(before)
+		w := ask(t, h, "cost", "node", "d/"+name, "select", fmt.Sprintf("%d:%d,%d:%d", y0, y1, x0, x1))
+		var said struct {
+			Requests, Bytes, Elements int64
+			Decoded                   int64 `json:"decoded_bytes"`
+			Complete                  bool
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &said); err != nil || !said.Complete {
+			t.Fatalf("%s %v", w.Body, err)
+		}
+		reads := did.Read.Times
+		if name == "a" && (said.Requests != reads || said.Bytes != did.Read.Bytes || said.Decoded != did.Codecs.Bytes) {
+			t.Fatalf("%+v, and a read took %d requests, %d bytes, decoding %d", said, reads, did.Read.Bytes, did.Codecs.Bytes)
+		}
+		// Of shards it is an estimate.
+		if name == "s" && (said.Requests > 2*reads || said.Requests*2 < reads) || said.Elements != (y1-y0)*(x1-x0) {
+			t.Fatalf("%+v, and a read took %d requests and %d bytes", said, reads, did.Read.Bytes)
+		}
+	})
+}
+
+// random returns numbers that compress badly.
+func random(n int) []float32 {
+	values, r := make([]float32, n), rand.New(rand.NewPCG(1, 2))
+	for i := range values {
+		values[i] = r.Float32()
 	}
 	return values
 }

@@ -181,7 +181,7 @@ const (
 // members is an answer.
 type members struct {
 	Members  []member `json:"members"`
-	Next     string   `json:"next"`
+	After    string   `json:"next"` // the last name, "" if there are no others
 	Complete bool     `json:"complete"`
 }
 
@@ -216,7 +216,7 @@ func (h *Handler) listMembers(ctx context.Context, q *query) (any, error) {
 		most = defaultListed
 	}
 	if len(names) > most {
-		names, answer.Next, answer.Complete = names[:most], names[most-1], false
+		names, answer.After, answer.Complete = names[:most], names[most-1], false
 	}
 	list := make([]*member, len(names))
 	group, within := parallel.New(ctx)

@@ -58,8 +58,8 @@ func ask(t asking, h http.Handler, question string, params ...string) *httptest.
 	return w
 }
 
-// told decodes the answer to a question.
-func told(t testing.TB, h http.Handler, question string, params ...string) map[string]any {
+// answerTo decodes the answer to a question.
+func answerTo(t testing.TB, h http.Handler, question string, params ...string) map[string]any {
 	t.Helper()
 	w := ask(t, h, question, params...)
 	var v map[string]any

@@ -78,8 +78,7 @@ type run struct {
 	within []int64 // for each pixel, its element in the unit
 }
 
-// runsOf returns the runs of pixels that lie step elements apart, and of each k units only
-// one: the other pixels take elements of it.
+// runsOf returns the runs of pixels that lie step elements apart.
 func runsOf(axis grid.Axis, from, step, pixels int64) (runs []run) {
 	var last grid.Cell
 	for r := range pixels {

@@ -21,7 +21,7 @@ func box(sel [][2]int64) selection.Selection {
 	return selection.Box(sel)
 }
 
-// TestPlane compares planes of random boxes and sizes with the elements that Read returns.
+// TestPlane compares planes of random boxes and sizes with the elements of Read.
 func TestPlane(t *testing.T) {
 	at := inMemory()
 	create3 := func(name string, spec zarr.Spec) *zarr.Array {

@@ -36,7 +36,7 @@ func touched(g *grid.Grid, sel *selection.Resolved) []extent {
 		if e.cells > 0 {
 			first, _ := g.Axis(i).Cell(side.Start)
 			last, _ := g.Axis(i).Cell(side.Stop - 1)
-			e.elements = last.Start + last.Logical - first.Start
+			e.elements = last.Start + last.Encoded - first.Start
 		}
 		list[i] = e
 	}
