@@ -32,6 +32,7 @@ import (
 type browser struct {
 	*testing.T
 	ctx  context.Context
+	host string // the address of the server
 	base string // the address of the page
 
 	sync.Mutex
@@ -68,7 +69,7 @@ func browse(t *testing.T, base string) *browser {
 		chromedp.Flag("headless", "new"), chromedp.Flag("use-angle", "swiftshader"), chromedp.Flag("enable-unsafe-swiftshader", true),
 		chromedp.Flag("hide-scrollbars", false), chromedp.Flag("disable-background-networking", true))
 	ctx, stop := chromedp.NewContext(allocator)
-	b := &browser{T: t, base: base + "/@view/"}
+	b := &browser{T: t, host: base + "/", base: base + "/@view/"}
 	t.Cleanup(func() {
 		stop()
 		cancel()
@@ -109,7 +110,7 @@ func (b *browser) hear(event any) {
 	case *log.EventEntryAdded:
 		complaint = "log: " + e.Entry.Text + " " + e.Entry.URL
 	case *network.EventRequestWillBeSent:
-		if u := e.Request.URL; !strings.HasPrefix(u, strings.TrimSuffix(b.base, "@view/")) && !strings.HasPrefix(u, "data:") && !strings.HasPrefix(u, "blob:") && u != "about:blank" {
+		if u := e.Request.URL; !strings.HasPrefix(u, b.host) && !strings.HasPrefix(u, "data:") && !strings.HasPrefix(u, "blob:") && u != "about:blank" {
 			complaint = "a request to another host: " + u
 		}
 	}

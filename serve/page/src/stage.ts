@@ -338,6 +338,7 @@ export class Stage {
 			top: this.screenY(t.box[0]) * ratio,
 			bottom: this.screenY(t.box[1]) * ratio,
 		}));
+		this.root.dataset.settled = "false";
 		this.picture.draw(spots, this.look);
 		this.paintOver([y0, y1, x0, x1], ratio);
 		this.paintAxes([y0, y1, x0, x1]);
