@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	varve.dev/zarr v0.0.0
 	varve.dev/zarr/codec/extra v0.0.0
+	varve.dev/zarr/columnar v0.0.0
 	varve.dev/zarr/icechunk v0.0.0
 	varve.dev/zarr/store/azure v0.0.0
 	varve.dev/zarr/store/gcs v0.0.0
@@ -74,3 +75,5 @@ replace varve.dev/zarr/icechunk => ../icechunk
 replace varve.dev/zarr/store/gcs => ../store/gcs
 
 replace varve.dev/zarr/store/azure => ../store/azure
+
+replace varve.dev/zarr/columnar => ../columnar
