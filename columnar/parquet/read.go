@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -159,6 +160,9 @@ func (f *Reader) checkGroups() error {
 		g := &f.meta.groups[i]
 		if g.rows < 0 || g.rows > left {
 			return corruptf("row group %d has %d rows, where %d are left", i, g.rows, left)
+		}
+		if g.rows > math.MaxInt { // of 32 bits
+			return unsupportedf("row group %d has %d rows", i, g.rows)
 		}
 		if left -= g.rows; len(g.columns) != len(f.leaves) {
 			return corruptf("row group %d has another number of columns than the schema: %d and %d", i, len(g.columns), len(f.leaves))
