@@ -42,10 +42,10 @@
 //
 // Both versions of data pages are read, all encodings of values, and the compressions
 // Zstandard, Snappy, gzip and raw LZ4. So are the older forms of lists, types and
-// timestamps: INT96 becomes nanoseconds. Levels have the encoding RLE. Fields of structs become columns a.b.
-// Maps, lists of lists or of groups, columns in other files and encryption are refused by
-// name, and a selection of columns may leave them out. Text has a dictionary where all
-// pages of the column have.
+// timestamps: INT96 becomes nanoseconds. Levels have the encoding RLE. Fields of structs
+// become columns a.b. Maps, lists of lists or of groups, columns in other files and
+// encryption are refused by name, and a selection of columns may leave them out. Text has
+// a dictionary where all pages of the column have.
 //
 // Files come from anywhere. A page is refused before memory is taken if its compression
 // cannot make so many bytes, and [Limits] bounds the memory of a row group.
