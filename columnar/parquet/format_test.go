@@ -280,7 +280,7 @@ func TestListForms(t *testing.T) {
 		{[]schemaElement{group("m", optional, convertedMap, 1), group("key_value", repeated, -1, 2), column("key", required), column("value", optional)}, "a map"},
 		{[]schemaElement{group("l", optional, convertedList, 1), group("list", optional, -1, 1), column("element", optional)}, "no repeated field"},
 	} {
-		all, err := leaves(append([]schemaElement{group("", required, -1, 1)}, c.schema...))
+		all, err := leaves(append([]schemaElement{group("", required, -1, 1)}, c.schema...), newBudget(1<<20, ""))
 		if err == nil {
 			err = all[0].err
 		}

@@ -304,12 +304,20 @@ func TestStructures(t *testing.T) {
 	} {
 		var err error
 		n := allocated(func() { _, err = readAll(footed(nil, footer), Limits{}) })
-		if !refused(err) || n > 24<<20 {
+		if !refused(err) || n > 48<<20 {
 			t.Errorf("%s: %v, with %d bytes of memory", name, err, n)
 		}
 		if strings.HasPrefix(name, "nested") && (err == nil || !strings.Contains(err.Error(), "more than 16 deep")) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	// A long name of a group would be in the names of many columns.
+	long := fileMetadata{schema: []schemaElement{{physical: -1, converted: -1, children: 1}, {physical: -1, converted: -1, name: strings.Repeat("x", 1<<20), children: 10_000}}}
+	for range 10_000 {
+		long.schema = append(long.schema, schemaElement{converted: -1})
+	}
+	if _, err := readAll(footed(nil, marshal(nil, &long)), Limits{}); !errors.Is(err, columnar.ErrUnsupported) {
+		t.Error(err)
 	}
 	deep := fileMetadata{schema: []schemaElement{{physical: -1, converted: -1, children: 1}}}
 	for range 1000 {
@@ -373,6 +381,10 @@ func TestBombs(t *testing.T) {
 			c.body = d.deflate(nil, zeros)
 			c.page.uncompressed, c.page.compressed = int64(len(zeros)), int64(len(c.body))
 			return append(marshal(nil, &c.page), c.body...)
+		},
+		"pages of nothing": func(c *claim) []byte {
+			c.page.values, c.page.compressed, c.page.uncompressed = 0, 0, 0
+			return bytes.Repeat(marshal(nil, &c.page), 300_000)
 		},
 		"pages of zeros": func(c *claim) []byte {
 			d, _ := newDeflater(Options{})
