@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package conventions
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/store/memstore"
+)
+
+// cases are, for each rule, nodes that replace those of a right hierarchy and break the
+// rule, and others that do not. Each line is a node: its path, "group" or a data type,
+// and the attributes. An array also has a shape and names of dimensions, "-" for none.
+// "none" takes a node away.
+type cases []struct {
+	rule   string
+	broken string
+	right  string
+	values map[string][]int32
+}
+
+// parse returns the nodes of lines.
+func parse(t *testing.T, lines ...string) map[string]string {
+	nodes := map[string]string{}
+	for _, text := range lines {
+		for line := range strings.Lines(text) {
+			if path, rest, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+				nodes[strings.Trim(path, "/")] = rest
+			}
+		}
+	}
+	return nodes
+}
+
+// specOf returns the spec of a node. An array has no attributes if its line ends early.
+func specOf(t *testing.T, line string) zarr.NodeSpec {
+	t.Helper()
+	kind, rest, _ := strings.Cut(line, " ")
+	var s zarr.Spec
+	if kind != "group" {
+		shape, names, _ := strings.Cut(rest, " ")
+		names, rest, _ = strings.Cut(names, " ")
+		typ, err := dtype.Parse(kind, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Type = typ
+		for n := range strings.SplitSeq(shape, ",") {
+			if size, err := strconv.ParseInt(n, 10, 64); err == nil {
+				s.Shape = append(s.Shape, size)
+			}
+		}
+		if names != "-" && names != "" {
+			s.DimensionNames = strings.Split(names, ",")
+		}
+	}
+	var a map[string]any
+	if rest != "" {
+		if err := json.Unmarshal([]byte(rest), &a); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+	}
+	if kind == "group" {
+		return zarr.GroupSpec{Attributes: a}
+	}
+	s.Attributes = a
+	return s
+}
+
+// kindsOf returns the names of the rules that nodes break, without duplicates.
+func kindsOf(t *testing.T, names []string, format int, nodes map[string]string, values map[string][]int32) (kinds []string, said string) {
+	t.Helper()
+	ctx := t.Context()
+	at := zarr.At(memstore.New(), "")
+	specs := map[string]zarr.NodeSpec{}
+	for path, line := range nodes {
+		if line != "none" {
+			specs[path] = specOf(t, line)
+		}
+	}
+	if _, err := at.Create(ctx, specs, &zarr.CreateOptions{Format: format}); err != nil {
+		t.Fatal(err)
+	}
+	for path, list := range values {
+		a, err := at.At(path).OpenArray(ctx, &zarr.Options{Write: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := zarr.Write(ctx, a, nil, list); err != nil {
+			t.Fatal(err)
+		}
+		a.Close()
+	}
+	g, err := at.OpenGroup(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := New(names, g, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree.Add("", g, "")
+	for m, err := range g.Members(ctx, true) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		disorder := ""
+		if strings.HasSuffix(m.Path, "disordered") {
+			disorder = "out of order"
+		}
+		tree.Add(m.Path, m.Node, disorder)
+	}
+	found, err := tree.Findings(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range found {
+		said += fmt.Sprintf("%s: %s: %s\n", f.Path, f.Name, f.Message)
+		if !slices.Contains(kinds, f.Name) {
+			kinds = append(kinds, f.Name)
+		}
+	}
+	return kinds, said
+}
+
+// run checks cases beside a right hierarchy.
+func (s cases) run(t *testing.T, name, base string, format int) {
+	for _, c := range s {
+		t.Run(c.rule, func(t *testing.T) {
+			rule := name + "/" + c.rule
+			values := c.values
+			if c.broken != "" {
+				got, said := kindsOf(t, []string{name}, format, parse(t, base, c.broken), values)
+				if !slices.Equal(got, []string{rule}) {
+					t.Errorf("broken: %q, want only %s\n%s", got, rule, said)
+				}
+			}
+			if got, said := kindsOf(t, []string{name}, format, parse(t, base, c.right), nil); got != nil {
+				t.Errorf("right: %q\n%s", got, said)
+			}
+			tried[rule] = tried[rule] || c.broken != ""
+		})
+	}
+}
+
+// tried are the rules that some case breaks.
+var tried = map[string]bool{}
+
+// TestMain fails if a rule has no case.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if code == 0 && len(tried) > 40 { // not a single test
+		for _, r := range Rules() {
+			if !tried[r.Name] {
+				fmt.Println("no case breaks", r.Name)
+				code = 1
+			}
+		}
+	}
+	os.Exit(code)
+}
+
+// TestDocument compares docs/conventions.md with the rules.
+func TestDocument(t *testing.T) {
+	document, err := os.ReadFile("../../docs/conventions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows, rules [][]string
+	for line := range strings.Lines(string(document)) {
+		if strings.HasPrefix(line, "| `") {
+			cells := strings.Split(strings.TrimSpace(line), " | ")
+			if len(cells) != 5 || cells[3] == "" {
+				t.Fatalf("%s is not a row of five cells", line)
+			}
+			rows = append(rows, []string{strings.Trim(cells[0], "| `"), cells[1], cells[2], strings.TrimSuffix(cells[4], " |")})
+		}
+	}
+	for _, r := range Rules() {
+		rules = append(rules, []string{r.Name, r.Section, map[bool]string{true: "should", false: "must"}[r.Advice], r.Remedy})
+	}
+	if !slices.EqualFunc(rows, rules, slices.Equal) {
+		t.Errorf("docs/conventions.md has\n%q\nand the rules are\n%q", rows, rules)
+	}
+}
