@@ -205,7 +205,7 @@ func (j *judge) cfTimes(units, named string) {
 	name = strings.ToLower(name)
 	switch {
 	case j.a["calendar"] == nil:
-		if isTime && j.isCoordinate() {
+		if isTime && j.coordinate {
 			j.broken("calendar-given", "a coordinate of time has no calendar")
 		}
 	case !isText || j.a["month_lengths"] == nil && !slices.Contains(calendars, name):
@@ -262,12 +262,6 @@ func (j *judge) cfFlags() {
 	}
 }
 
-// isCoordinate reports whether an array is a coordinate variable: it has one dimension,
-// with the name of the array.
-func (n *node) isCoordinate() bool {
-	return n.kind == "array" && len(n.dims) == 1 && n.dims[0] == base(n.path)
-}
-
 // cfCoordinate asks about coordinates, and about those of the dimensions of an array.
 func (j *judge) cfCoordinate() {
 	axis, isText := j.a["axis"].(string)
@@ -277,10 +271,10 @@ func (j *judge) cfCoordinate() {
 	if v := j.a["positive"]; v != nil && !slices.Contains([]string{"up", "down"}, strings.ToLower(textOf(j.a, "positive"))) {
 		j.broken("positive", "positive %.80q is neither up nor down", v)
 	}
-	if len(j.node.dims) > 1 && slices.Contains(j.node.dims, base(j.path)) {
+	if len(j.node.dims) > 1 && slices.Contains(j.node.dims, j.name) {
 		j.broken("coordinate-name", "the array has several dimensions, and the name of one of them")
 	}
-	if j.isCoordinate() {
+	if j.coordinate {
 		for _, name := range []string{"_FillValue", "missing_value"} {
 			if j.a[name] != nil && cf.IsNumeric(j.typ) {
 				j.broken("coordinate-missing", "a coordinate has the attribute %s", name)
@@ -293,7 +287,7 @@ func (j *judge) cfCoordinate() {
 	seen := map[string]string{}
 	for _, dim := range j.node.dims {
 		c, _ := j.find(dim)
-		if dim == "" || c == nil || !c.isCoordinate() || c == j.node {
+		if dim == "" || c == nil || !c.coordinate || c == j.node {
 			continue
 		}
 		axis := strings.ToUpper(textOf(j.attributesOf(c), "axis"))

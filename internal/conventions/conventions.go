@@ -20,6 +20,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/quantity"
 )
 
@@ -94,6 +95,8 @@ type Tree struct {
 // node is what the rules read of one node.
 type node struct {
 	path, kind string // "" for a node that cannot be read
+	name       string // that of its folder
+	coordinate bool   // of a dimension
 	format     int
 	shape      []int64
 	dims       []string // "" for a dimension without a name; nil if there are no names
@@ -131,24 +134,25 @@ func (t *Tree) Miss() {
 
 // Add adds the top, and then a node below it, which is nil if it cannot be read. disorder
 // says how the values of a coordinate are out of order, or is "".
-func (t *Tree) Add(path string, n zarr.Node, disorder string) {
+func (t *Tree) Add(at string, n zarr.Node, disorder string) {
 	if t == nil {
 		return
 	}
-	one := &node{path: path, disorder: disorder}
+	one := &node{path: at, disorder: disorder}
 	switch n := n.(type) {
 	case *zarr.Array:
 		doc := n.Metadata()
-		one.kind, one.format, one.attributes = "array", doc.Format(), doc.Attributes
+		one.kind, one.name, one.format, one.attributes = "array", path.Base(n.Path()), doc.Format(), doc.Attributes
+		one.coordinate = cf.IsCoordinate(n)
 		one.shape, one.dims, one.typ = doc.Shape, n.DimensionNames(), n.Type()
 	case *zarr.Group:
 		doc := n.Metadata()
-		one.kind, one.format, one.attributes = "group", doc.Format(), doc.Attributes
+		one.kind, one.name, one.format, one.attributes = "group", path.Base(n.Path()), doc.Format(), doc.Attributes
 	}
 	t.nodes = append(t.nodes, one)
-	t.byPath[path] = one
-	if path != "" {
-		t.members[parent(path)] = append(t.members[parent(path)], one)
+	t.byPath[at] = one
+	if at != "" {
+		t.members[parent(at)] = append(t.members[parent(at)], one)
 	}
 	for _, name := range one.dims {
 		t.dims[name] = true
@@ -238,9 +242,6 @@ func (j *judge) member(group, name string) (n *node, judged bool) {
 func joined(group, name string) string {
 	return strings.TrimPrefix(path.Join("/", group, name), "/")
 }
-
-// base returns the last name of a path.
-func base(of string) string { return of[strings.LastIndex(of, "/")+1:] }
 
 // parent returns the path of the group around a node.
 func parent(of string) string { return joined(of, "..") }

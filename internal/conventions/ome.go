@@ -71,7 +71,7 @@ func (t *Tree) imagingOf(n *node) (m imaging, ok bool) {
 		}
 	}
 	_, isList := a["labels"].([]any)
-	return m, ok || isList && base(n.path) == "labels"
+	return m, ok || isList && n.name == "labels"
 }
 
 // isKnown reports whether the metadata are of the versions whose axes and transformations
@@ -282,7 +282,7 @@ func (j *judge) omeChannels(m imaging, axes []object, arrays []*node) {
 // omeLabels asks about the list of the labels of an image.
 func (j *judge) omeLabels(m imaging) {
 	v := m.object["labels"]
-	if v == nil || base(j.path) != "labels" {
+	if v == nil || j.name != "labels" {
 		return
 	}
 	names, ok := texts(v)
@@ -326,10 +326,10 @@ func (j *judge) omeColors(m imaging) {
 	levels := j.levelsOf(j.node)
 	for _, level := range levels {
 		if n, _ := j.member(j.path, textOf(level, "path")); n != nil && n.kind == "array" && !isInteger(n.typ) {
-			j.broken("label-type", "level %s of the labels has the data type %s", base(n.path), n.typ)
+			j.broken("label-type", "level %s of the labels has the data type %s", n.name, n.typ)
 		}
 	}
-	if group := parent(j.path); base(group) == "labels" {
+	if group := parent(j.path); path.Base(group) == "labels" {
 		if of := j.levelsOf(j.byPath[parent(group)]); len(of) > 0 && len(of) != len(levels) {
 			j.broken("label-levels", "the labels have levels up to %d, and the image up to %d", len(levels), len(of))
 		}
