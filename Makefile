@@ -44,6 +44,7 @@ fuzz: ## N executions of each fuzz target, as in: make fuzz N=500000
 
 interop: ## compare with zarr-python and zarrita, which are installed in a cache folder when they are missing
 	@sh interop/setup
+	@sh interop/judges/setup
 	@sh interop/zarrita/setup
 	@sh interop/web/setup
 	@sh interop/peers/setup

@@ -283,7 +283,7 @@ def ome_labels(path, format):
 
     group = ome_group(path, format)
     write_image(image(64, 64), group, axes="yx", fmt=ome_format(format))
-    write_labels(image(64, 64, dtype="i4") % 5, group, name="cells", axes="yx", fmt=ome_format(format), label_metadata={"colors": [{"label-value": 1, "rgba": [255, 0, 0, 255]}, {"label-value": 2}]})
+    write_labels(image(64, 64, dtype="i4") % 5, group, name="cells", axes="yx", fmt=ome_format(format), label_metadata={"colors": [{"label-value": 1, "rgba": [255, 0, 0, 255]}, {"label-value": 2, "rgba": [0, 255, 0, 255]}]})
 
 
 # ome-zarr-py 0.21 leaves the version of 0.5 out of the group labels.
@@ -587,8 +587,12 @@ def write(folder):
 
 def judge_ome(path):
     import ome_zarr_models
+    from ome_zarr.io import parse_url
+    from ome_zarr.reader import Reader
 
     ome_zarr_models.open_ome_zarr(zarr.open_group(path, mode="r"))
+    if not [float(level.sum()) for node in Reader(parse_url(path))() for level in node.data]:
+        raise ValueError("ome-zarr-py finds no image")
 
 
 def judge_anndata(path):
