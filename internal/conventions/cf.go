@@ -375,7 +375,7 @@ func (j *judge) refers(attribute, rule string, names []string) (all []*node) {
 // cfAuxiliary asks about the dimensions of an auxiliary coordinate. Labels of characters
 // have a dimension for their length, and ragged arrays connect dimensions by values.
 func (j *judge) cfAuxiliary(c *node) {
-	if !cf.IsNumeric(c.typ) || j.indirect || j.node.dims == nil {
+	if c.kind != "array" || !cf.IsNumeric(c.typ) || j.indirect || j.node.dims == nil {
 		return
 	}
 	for _, dim := range c.dims {
@@ -398,11 +398,10 @@ func (j *judge) cfBounds(attribute, rule, ofShape string) {
 	}
 	for _, b := range j.refers(attribute, rule, words) {
 		rank := len(j.shape)
-		numeric := cf.IsNumeric(b.typ) || b.typ.Kind() == dtype.KindDatetime
 		switch {
 		case b.kind == "":
 			continue
-		case b.kind != "array" || !numeric:
+		case b.kind != "array" || !cf.IsNumeric(b.typ) && b.typ.Kind() != dtype.KindDatetime:
 			j.broken(rule, "its %s %s are no array of numbers", attribute, b.path)
 			continue
 		case len(b.shape) != rank+1 || !slices.Equal(b.shape[:rank], j.shape),

@@ -191,3 +191,44 @@ func TestDocument(t *testing.T) {
 		t.Errorf("docs/conventions.md has\n%q\nand the rules are\n%q", rows, rules)
 	}
 }
+
+// FuzzRules asks all rules about nodes with any attributes. They may not panic, and their
+// findings have names of rules.
+func FuzzRules(f *testing.F) {
+	for _, lines := range []string{weather, slide, flat, old, table} {
+		for line := range strings.Lines(lines) {
+			if i := strings.Index(line, "{"); i > 0 {
+				f.Add([]byte(strings.TrimSpace(line[i:])), uint8(i))
+			}
+		}
+	}
+	for _, text := range []string{proj, spatial, multiscales} {
+		f.Add([]byte(`{"zarr_conventions":[`+text+`],"spatial:bbox":[1],"multiscales":{"layout":[{"asset":1}]}}`), uint8(1))
+	}
+	f.Fuzz(func(t *testing.T, attributes []byte, shape uint8) {
+		one := &Tree{
+			whole: true, names: Names(), byPath: map[string]*node{}, decoded: map[*node]object{}, members: map[string][]*node{},
+			dims: map[string]bool{}, count: map[string]int64{},
+		}
+		rank := int(shape % 4)
+		dims := [][]string{nil, {"a"}, {"b", "a"}, {"", "a", "a"}}[shape/4%4]
+		for _, n := range []*node{
+			{path: "", kind: "group", name: "labels"}, {path: "0", kind: "array", name: "0", shape: make([]int64, rank), dims: dims, typ: dtype.Int16},
+			{path: "a", kind: "array", name: "a", shape: []int64{0}, dims: []string{"a"}, typ: dtype.Float32, coordinate: true}, {path: "obs", kind: "group"}, {path: "gone"},
+		} {
+			n.attributes, n.format = attributes, 2+rank%2
+			one.nodes = append(one.nodes, n)
+			one.byPath[n.path] = n
+			one.members[""] = append(one.members[""], n)
+		}
+		found, err := one.Findings(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found {
+			if f.Section == "" || f.Message == "" || f.Remedy == "" {
+				t.Errorf("%+v", f)
+			}
+		}
+	})
+}

@@ -5,6 +5,8 @@ package ome
 import (
 	"strings"
 	"testing"
+
+	"varve.dev/zarr/internal/strictjson"
 )
 
 // TestMoved moves metadata to the other version, and back.
@@ -60,4 +62,28 @@ func TestStays(t *testing.T) {
 			t.Errorf("%s became %s: %q, %v", c.attributes, got, note, err)
 		}
 	}
+}
+
+// FuzzMoved moves any attributes: the result is an object again, and what stays is as it
+// was.
+func FuzzMoved(f *testing.F) {
+	for _, text := range []string{
+		`{"a": 1e3, "multiscales": [{"axes":[{"name":"y"}],"datasets":[{"path":"0"}],"version":"0.4"}], "omero": {}}`,
+		`{"ome":{"version":"0.5","plate":{"rows": [],"version":"0.5"},"labels":[1]},"b":null}`, `{"multiscales":[1]}`, `null`,
+	} {
+		f.Add([]byte(text), true)
+	}
+	f.Fuzz(func(t *testing.T, attributes []byte, newer bool) {
+		format := map[bool]int{true: 3, false: 2}[newer]
+		got, note, err := Moved(attributes, "labels", format)
+		if err != nil || note == "" || strings.Contains(note, "stay") {
+			if err == nil && string(got) != string(attributes) {
+				t.Errorf("%s became %s: %s", attributes, got, note)
+			}
+			return
+		}
+		if v, err := strictjson.Parse(got, strictjson.Limits{Size: int64(len(got))}); err != nil || v.Kind() != strictjson.Object {
+			t.Errorf("%s became %s", attributes, got)
+		}
+	})
 }
