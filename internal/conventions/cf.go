@@ -97,8 +97,8 @@ func (j *judge) cfGroup() {
 	case !strings.Contains(named, "CF-") && j.attached:
 		j.broken("conventions", "the attribute Conventions, %.80q, does not name CF", named)
 	}
-	kinds := []string{"point", "timeseries", "trajectory", "profile", "timeseriesprofile", "trajectoryprofile"}
-	if v := j.a["featureType"]; v != nil && !slices.Contains(kinds, strings.ToLower(textOf(j.a, "featureType"))) {
+	const kinds = "point timeseries trajectory profile timeseriesprofile trajectoryprofile"
+	if v := j.a["featureType"]; v != nil && !among(kinds, strings.ToLower(textOf(j.a, "featureType"))) {
 		j.broken("feature-type", "featureType %.80q is none of CF", v)
 	}
 }
@@ -154,22 +154,22 @@ func (j *judge) cfValues() {
 }
 
 // The units of latitudes and longitudes (CF 4.1 and 4.2).
-var (
-	northUnits = strings.Fields("degrees_north degree_north degree_N degrees_N degreeN degreesN")
-	eastUnits  = strings.Fields("degrees_east degree_east degree_E degrees_E degreeE degreesE")
+const (
+	northUnits = "degrees_north degree_north degree_N degrees_N degreeN degreesN"
+	eastUnits  = "degrees_east degree_east degree_E degrees_E degreeE degreesE"
 )
 
 // calendars are the names of CF 4.4.3.
-var calendars = strings.Fields("standard gregorian proleptic_gregorian julian noleap 365_day all_leap 366_day 360_day utc tai none")
+const calendars = "standard gregorian proleptic_gregorian julian noleap 365_day all_leap 366_day 360_day utc tai none"
 
 // cfUnits asks about names of quantities, units and calendars.
 func (j *judge) cfUnits() {
 	named, isText := j.a["standard_name"].(string)
 	words := strings.Fields(named)
-	modifiers := []string{"detection_minimum", "number_of_observations", "standard_error", "status_flag"}
+	const modifiers = "detection_minimum number_of_observations standard_error status_flag"
 	switch {
 	case j.a["standard_name"] == nil:
-	case !isText || len(words) == 0 || len(words) > 2 || !isMadeOf(words[0], lower+digits+"_") || len(words) == 2 && !slices.Contains(modifiers, words[1]):
+	case !isText || len(words) == 0 || len(words) > 2 || !isMadeOf(words[0], lower+digits+"_") || len(words) == 2 && !among(modifiers, words[1]):
 		j.broken("standard-name", "standard_name %.80q has not the form of a standard name", j.a["standard_name"])
 	}
 	units, isText := j.a["units"].(string)
@@ -178,18 +178,18 @@ func (j *judge) cfUnits() {
 		return
 	}
 	for i, name := range []string{"latitude", "longitude"} {
-		right, wrong := northUnits, eastUnits
+		right, wrong, first := northUnits, eastUnits, "degrees_north"
 		if i == 1 {
-			right, wrong = wrong, right
+			right, wrong, first = eastUnits, northUnits, "degrees_east"
 		}
 		switch {
-		case named != name || slices.Contains(right, units) || !cf.IsNumeric(j.typ):
+		case named != name || among(right, units) || !cf.IsNumeric(j.typ):
 		case units == "":
 			j.broken("units-given", "a %s has no units", name)
-		case slices.Contains(wrong, units):
+		case among(wrong, units):
 			j.broken("latitude", "a %s has the units %s", name, units)
 		default:
-			j.broken("latitude-spelling", "a %s has the units %.80q, not %s", name, units, right[0])
+			j.broken("latitude-spelling", "a %s has the units %.80q, not %s", name, units, first)
 		}
 	}
 	j.cfTimes(units, named)
@@ -208,7 +208,7 @@ func (j *judge) cfTimes(units, named string) {
 		if isTime && j.coordinate {
 			j.broken("calendar-given", "a coordinate of time has no calendar")
 		}
-	case !isText || j.a["month_lengths"] == nil && !slices.Contains(calendars, name):
+	case !isText || j.a["month_lengths"] == nil && !among(calendars, name):
 		j.broken("calendar", "calendar %.80q is none of CF", j.a["calendar"])
 		return
 	case !isTime && units != "" && cf.IsNumeric(j.typ):
@@ -217,7 +217,7 @@ func (j *judge) cfTimes(units, named string) {
 	if !isTime {
 		return
 	}
-	if slices.Contains([]string{"month", "months", "year", "years"}, unit) {
+	if among("month months year years", unit) {
 		j.broken("time-unit", "times count %s", unit)
 	}
 	// The calendars that are not known here have the days of the standard one, or days of
@@ -265,10 +265,10 @@ func (j *judge) cfFlags() {
 // cfCoordinate asks about coordinates, and about those of the dimensions of an array.
 func (j *judge) cfCoordinate() {
 	axis, isText := j.a["axis"].(string)
-	if j.a["axis"] != nil && (!isText || !slices.Contains([]string{"X", "Y", "Z", "T"}, strings.ToUpper(axis))) {
+	if j.a["axis"] != nil && (!isText || !among("X Y Z T", strings.ToUpper(axis))) {
 		j.broken("axis", "axis %.80q is none of CF", j.a["axis"])
 	}
-	if v := j.a["positive"]; v != nil && !slices.Contains([]string{"up", "down"}, strings.ToLower(textOf(j.a, "positive"))) {
+	if v := j.a["positive"]; v != nil && !among("up down", strings.ToLower(textOf(j.a, "positive"))) {
 		j.broken("positive", "positive %.80q is neither up nor down", v)
 	}
 	if len(j.node.dims) > 1 && slices.Contains(j.node.dims, j.name) {
@@ -454,7 +454,7 @@ func (j *judge) cfMethods() {
 			words = words[1:]
 		}
 		words = words[1:]
-		for len(words) > 1 && slices.Contains([]string{"where", "over", "within"}, words[0]) && !strings.HasSuffix(words[1], ":") {
+		for len(words) > 1 && among("where over within", words[0]) && !strings.HasSuffix(words[1], ":") {
 			words = words[2:]
 		}
 	}

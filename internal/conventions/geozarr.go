@@ -65,17 +65,17 @@ func (j *judge) geoNames() (names []string) {
 	if !ok {
 		j.broken("registry", "zarr_conventions is no list of objects")
 	}
-	members := []string{"uuid", "schema_url", "spec_url", "name", "description"}
+	const identities = "uuid schema_url spec_url"
 	for i, entry := range list {
 		identified := false
 		for _, name := range slices.Sorted(maps.Keys(entry)) {
 			_, isText := entry[name].(string)
-			if !slices.Contains(members, name) {
+			if !among(identities+" name description", name) {
 				j.broken("members", "entry %d of zarr_conventions has the member %.80q", i, name)
 			} else if !isText {
 				j.broken("identity", "%s of entry %d of zarr_conventions is no text", name, i)
 			}
-			identified = identified || slices.Contains(members[:3], name)
+			identified = identified || among(identities, name)
 		}
 		if !identified {
 			j.broken("identity", "entry %d of zarr_conventions has none of uuid, schema_url and spec_url", i)

@@ -4,6 +4,7 @@ package conventions
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"varve.dev/zarr/dtype"
@@ -94,6 +95,9 @@ func holds(t dtype.Type, f float64) bool {
 	}
 	return f == math.Trunc(f) && f >= least && f < most
 }
+
+// among reports whether a word is one of a list, whose words are separated by spaces.
+func among(list, word string) bool { return slices.Contains(strings.Fields(list), word) }
 
 // isMadeOf reports whether a text has at least one character, and only those of a set.
 func isMadeOf(text, set string) bool {
