@@ -117,11 +117,17 @@ func New(names []string, top zarr.Node, values bool) (*Tree, error) {
 			return nil, fmt.Errorf("%w: convention %q; there are %s", zarr.ErrInvalidArgument, name, strings.Join(Names(), ", "))
 		}
 	}
+	t := newTree(names)
 	_, isGroup := top.(*zarr.Group)
+	t.values, t.whole, t.at = values, isGroup && top.Path() == "", top.Location()
+	return t, nil
+}
+
+func newTree(names []string) *Tree {
 	return &Tree{
-		values: values, whole: isGroup && top.Path() == "", at: top.Location(), names: names, byPath: map[string]*node{}, decoded: map[*node]object{}, members: map[string][]*node{},
+		names: names, byPath: map[string]*node{}, decoded: map[*node]object{}, members: map[string][]*node{},
 		dims: map[string]bool{}, count: map[string]int64{},
-	}, nil
+	}
 }
 
 // Miss says that an error keeps nodes below the top out of the tree. No name is known to

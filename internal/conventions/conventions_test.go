@@ -3,7 +3,9 @@
 package conventions
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -206,10 +208,8 @@ func FuzzRules(f *testing.F) {
 		f.Add([]byte(`{"zarr_conventions":[`+text+`],"spatial:bbox":[1],"multiscales":{"layout":[{"asset":1}]}}`), uint8(1))
 	}
 	f.Fuzz(func(t *testing.T, attributes []byte, shape uint8) {
-		one := &Tree{
-			whole: true, names: Names(), byPath: map[string]*node{}, decoded: map[*node]object{}, members: map[string][]*node{},
-			dims: map[string]bool{}, count: map[string]int64{},
-		}
+		one := newTree(Names())
+		one.whole = true
 		rank := int(shape % 4)
 		dims := [][]string{nil, {"a"}, {"b", "a"}, {"", "a", "a"}}[shape/4%4]
 		for _, n := range []*node{
@@ -231,4 +231,121 @@ func FuzzRules(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestUnknown says nothing about what the tree does not know: names that may lead above
+// the node that is checked, and nodes that could not be listed.
+func TestUnknown(t *testing.T) {
+	ctx := t.Context()
+	s := memstore.New()
+	at := zarr.At(s, "")
+	nodes := parse(t, `
+		/ group
+		/lat float32 3 lat
+		/sub group {"ome": {"version": "0.5", "multiscales": [{"axes": [{"name": "y", "type": "space", "unit": "m"}, {"name": "x", "type": "space", "unit": "m"}], "datasets": [{"path": "gone", "coordinateTransformations": [{"type": "scale", "scale": [1, 1]}]}]}]}}
+		/sub/t float32 3 lat {"units": "K", "coordinates": "/gone lat elsewhere"}`)
+	specs := map[string]zarr.NodeSpec{}
+	for path, line := range nodes {
+		specs[path] = specOf(t, line)
+	}
+	if _, err := at.Create(ctx, specs, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		top  string
+		miss bool
+		want []string
+	}{
+		{"", false, []string{"cf/conventions", "cf/coordinates", "ome/dataset"}},
+		{"", true, []string{"cf/conventions"}},
+		{"sub", false, []string{"ome/dataset"}},
+		{"sub", true, nil},
+		{"sub/t", false, nil},
+	} {
+		n, err := at.At(c.top).Open(ctx, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree, err := New(Names(), n, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree.Add("", n, "")
+		if g, ok := n.(*zarr.Group); ok {
+			for m, err := range g.Members(ctx, true) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				tree.Add(m.Path, m.Node, "")
+			}
+		}
+		if c.miss {
+			tree.Miss()
+		}
+		tree.Add("unreadable", nil, "")
+		found, err := tree.Findings(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kinds []string
+		for _, f := range found {
+			kinds = append(kinds, f.Name)
+		}
+		if slices.Sort(kinds); !slices.Equal(slices.Compact(kinds), c.want) {
+			t.Errorf("%q, miss %v: %q, want %q", c.top, c.miss, kinds, c.want)
+		}
+	}
+	g, err := at.OpenGroup(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := New([]string{"cf"}, g, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain.Add("", g, "")
+	if found, err := plain.Findings(ctx); found != nil || err != nil {
+		t.Errorf("a group without CF: %v, %v", found, err)
+	}
+	if _, err := New([]string{"acdd"}, g, true); !errors.Is(err, zarr.ErrInvalidArgument) {
+		t.Errorf("an unknown convention: %v", err)
+	}
+	none, err := New(nil, g, true)
+	none.Add("", g, "")
+	none.Miss()
+	if found, bad := none.Findings(ctx); err != nil || bad != nil || found != nil {
+		t.Errorf("no convention: %v, %v, %v", found, err, bad)
+	}
+}
+
+// TestMany lists the first findings of a rule, counts the others, and forgets what it has
+// decoded.
+func TestMany(t *testing.T) {
+	tree := newTree([]string{"cf"})
+	for i := range 3000 {
+		n := &node{path: strconv.Itoa(i), kind: "array", attributes: []byte(`{"axis": "N"}`)}
+		tree.nodes = append(tree.nodes, n)
+		tree.byPath[n.path] = n
+	}
+	found, err := tree.Findings(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := 0
+	for _, f := range found {
+		if f.Name == "cf/axis" {
+			listed++
+		}
+	}
+	if last := found[len(found)-1]; listed != mostListed+1 || !strings.Contains(last.Message, "2,900 more") && !strings.Contains(last.Message, "2900 more") {
+		t.Errorf("%d findings are listed, the last is %v", listed, last)
+	}
+	if len(tree.decoded) > 1000 {
+		t.Errorf("the attributes of %d nodes are in memory", len(tree.decoded))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := tree.Findings(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("a context that has ended: %v", err)
+	}
 }

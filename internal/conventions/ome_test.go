@@ -89,7 +89,7 @@ func TestOMEPlate(t *testing.T) {
 		{rule: "acquisition", broken: plate(`{"id": 0}`, `{"id": 4}`)},
 		{rule: "acquisition", broken: plate(`{"id": 0}`, `{"id": "0"}`)},
 		{rule: "acquisition", broken: well(`{"images": [{"path": "0", "acquisition": 1}]}`), right: well(`{"images": [{"path": "0", "acquisition": 0}]}`)},
-		{rule: "acquisition", broken: well(`{"images": [{"path": "0"}]}`), right: plate(`{"id": 0}, `, "")},
+		{rule: "acquisition", broken: well(`{"images": [{"path": "0"}]}`), right: plate(`{"id": 0}, `, "") + "\n" + well(`{"images": [{"path": "0"}]}`)},
 		{rule: "well", broken: well(`{"images": [{"path": "1", "acquisition": 4}]}`)},
 		{rule: "well", broken: well(`{"images": []}`)},
 		{rule: "well", broken: well(`{"images": [{"path": "0/0", "acquisition": 4}]}`)},
@@ -108,6 +108,10 @@ func TestOMEImage(t *testing.T) {
 		{rule: "axes", broken: space("/", `"space"`, `"channel"`, `"unit"`, `"no unit"`), right: space("/", `[1, 1]`, `[1, 1, 1]`, `[2, 2]`, `[1, 2, 2]`, `[{"name": "y"`, `[{"name": "angle", "type": "angle"}, {"name": "y"`) + `
 			/0 uint8 4,8,8 angle,y,x
 			/1 uint8 4,4,4 angle,y,x`},
+		{rule: "axes", broken: space("/", `"type": "space", "unit": "m"}, {"name": "x"`, `"type": "channel"}, {"name": "x"`)},
+		{rule: "axes", broken: space("/", `[1, 1]`, `[1, 1, 1, 1]`, `[2, 2]`, `[1, 1, 2, 2]`, `[{"name": "y"`, `[{"name": "a", "type": "space", "unit": "m"}, {"name": "b", "type": "space", "unit": "m"}, {"name": "y"`) + `
+			/0 uint8 4,4,8,8 a,b,y,x
+			/1 uint8 4,4,4,4 a,b,y,x`},
 		{rule: "axes-order", broken: space("/", `[1, 1]`, `[1, 1, 1]`, `[2, 2]`, `[1, 2, 2]`, `[{"name": "y"`, `[{"name": "c", "type": "channel"}, {"name": "t", "type": "time", "unit": "s"}, {"name": "y"`,
 			`"scale": [1, 1]`, `"scale": [1, 1, 1, 1]`, `"scale": [2, 2]`, `"scale": [1, 1, 1, 1]`) + `
 			/0 uint8 2,2,8,8 c,t,y,x
@@ -124,6 +128,7 @@ func TestOMEImage(t *testing.T) {
 		{rule: "dimension-names", broken: `/1 uint8 4,8 -`},
 		{rule: "transformations", broken: space("/", `[1, 1]`, `[1]`)},
 		{rule: "transformations", broken: space("/", `"type": "scale", "scale": [2, 2]`, `"type": "translation", "translation": [0, 0]`)},
+		{rule: "transformations", broken: space("/", `{"type": "scale", "scale": [2, 2]}`, `{"type": "translation", "scale": [2, 2]}`)},
 		{rule: "transformations", broken: space("/", `{"type": "scale", "scale": [2, 2]}`, ``)},
 		{rule: "transformations", broken: space("/", `{"type": "scale", "scale": [2, 2]}`, `{"type": "scale", "scale": [2, 2]}, {"type": "scale", "scale": [2, 2]}`), right: space("/", `"scale": [2, 2]`, `"path": "scales"`)},
 		{rule: "transformations", broken: space("/", `"datasets"`, `"coordinateTransformations": [], "datasets"`)},
@@ -145,9 +150,12 @@ func TestOMEImage(t *testing.T) {
 			/labels none
 			/labels/cells none
 			/labels/cells/0 none`},
-		{rule: "labels", broken: `/labels group {"labels": ["gone"]}`},
+		{rule: "labels", broken: `/labels group {"labels": ["gone"]}`, right: `/ group {"multiscales": [{"axes": ["y", "x"], "datasets": [{"path": "0"}]}]}
+			/labels none
+			/labels/cells none
+			/labels/cells/0 none`},
 		{rule: "label-type", broken: `/labels/cells/0 float32 8,8 -`},
 	}.run(t, "ome", old, 2)
 	cases{{rule: "placement", broken: old}}.run(t, "ome", "/ group", 3)
-	cases{{rule: "placement", broken: flat}}.run(t, "ome", "/ group", 2)
+	cases{{rule: "placement", broken: flat + "/0 uint8 8,8 -"}}.run(t, "ome", "/ group", 2)
 }
