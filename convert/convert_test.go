@@ -531,8 +531,8 @@ func TestEmptyDocument(t *testing.T) {
 	}
 }
 
-// TestAxes gives the levels of an image of OME-Zarr 0.4 the names of its axes in format 3.
-// Names that an array has stay, with a note.
+// TestAxes gives the levels of an image of OME-Zarr 0.4 the names of its axes in format
+// 3. Names that an array has stay, with a note.
 func TestAxes(t *testing.T) {
 	ctx := t.Context()
 	src := zarr.At(memstore.New(), "")

@@ -224,8 +224,8 @@ func (s *survey) directories() iter.Seq[string] {
 	}
 }
 
-// masksFill reports whether the fill value of an array is a mask in format 2. It notes the
-// axes of a level of an image.
+// masksFill reports whether the fill value of an array is a mask in format 2. It notes
+// the axes of a level of an image.
 func (s *survey) masksFill(ctx context.Context, m *member) (bool, error) {
 	a, ok := m.node.(*metadata.Array)
 	if !ok {

@@ -68,11 +68,11 @@ func brokenIn(t *testing.T, at string) (kinds []string, said string) {
 	return slices.Compact(kinds), report.String()
 }
 
-// TestConventions has xarray, GDAL, ome-zarr-py, ngff-zarr, anndata and zarr-cm write some
-// 90 hierarchies, a part of which is then broken on purpose. A check says of each what is
-// broken, and nothing about the others. The validators of the projects agree on which are
-// valid. Images are then converted to the other format: the validators agree again, and
-// ome-zarr-py reads them.
+// TestConventions has xarray, GDAL, ome-zarr-py, ngff-zarr, anndata and zarr-cm write
+// some 90 hierarchies, a part of which is then broken on purpose. A check says of each
+// what is broken, and nothing about the others. The validators of the projects agree on
+// which are valid. Images are then converted to the other format: the validators agree
+// again, and ome-zarr-py reads them.
 func TestConventions(t *testing.T) {
 	ask, whole := askConventions(t)
 	dir := t.TempDir()

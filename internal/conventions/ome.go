@@ -154,8 +154,11 @@ func (j *judge) omeAxes(axes []object) {
 			j.broken("axes", "an axis has no name, or the name %q of another one", name)
 		}
 		names, types = append(names, name), append(types, of)
-		if of == "" || axis["unit"] == nil && (of == "space" || of == "time") {
-			j.broken("axis-type", "axis %q has no type or no unit", name)
+		switch {
+		case of == "":
+			j.broken("axis-type", "axis %q has no type", name)
+		case axis["unit"] == nil && (of == "space" || of == "time"):
+			j.broken("axis-type", "axis %q has no unit", name)
 		}
 	}
 	if len(axes) == 0 {

@@ -13,8 +13,8 @@ import (
 )
 
 // Metadata of OME-Zarr are the same members in versions 0.4 and 0.5. Version 0.4, of
-// format 2, has them among the attributes of a group, with a version in each. Version 0.5,
-// of format 3, has them in the attribute ome, with one version beside them.
+// format 2, has them among the attributes of a group, with a version in each. Version
+// 0.5, of format 3, has them in the attribute ome, with one version beside them.
 const (
 	ofFormat2 = "0.4"
 	ofFormat3 = "0.5"
@@ -26,8 +26,8 @@ var versioned = []string{"plate", "well", "image-label"}
 
 // Moved returns the attributes of a group called name, whose metadata of OME-Zarr are
 // moved to the version of another format of Zarr, and a note on what becomes of them. The
-// note is "" for a group without such metadata. Metadata of other versions stay where they
-// are. Values keep their spelling.
+// note is "" for a group without such metadata. Metadata of other versions stay where
+// they are. Values keep their spelling.
 func Moved(attributes []byte, name string, format int) (moved []byte, note string, err error) {
 	if v, err := strictjson.Parse(attributes, strictjson.Limits{Size: int64(len(attributes))}); err != nil || v.Kind() != strictjson.Object {
 		return attributes, "", nil // none, or null
