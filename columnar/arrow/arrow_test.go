@@ -4,7 +4,6 @@ package arrow_test
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +30,7 @@ func values(t columnar.Type, c *columnar.Column, from, to int64) (list []string)
 		case t.Kind == columnar.List:
 			list = append(list, fmt.Sprint(values(t.Element.Type, col.Elements, col.Offsets[k], col.Offsets[k+1])))
 		case t.Kind == columnar.String || t.Kind == columnar.Binary:
-			list = append(list, fmt.Sprintf("%q", col.Data[col.Offsets[k]:col.Offsets[k+1]]))
+			list = append(list, fmt.Sprintf("%x", col.Data[col.Offsets[k]:col.Offsets[k+1]]))
 		default:
 			list = append(list, fmt.Sprintf("%x", col.Data[k*width:(k+1)*width]))
 		}
@@ -195,6 +194,10 @@ func open(raw []byte, limit int64) (*arrow.Reader, error) {
 	return arrow.NewStreamReader(bytes.NewReader(raw), limit)
 }
 
+func openFile(raw []byte) (*arrow.Reader, error) {
+	return arrow.NewFileReader(bytes.NewReader(raw), int64(len(raw)), 0)
+}
+
 // TestRoundTrip writes random tables, and reads them again.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -325,8 +328,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestDeltaDictionary makes streams by hand: the writer of this package has no
-// dictionaries. The golden files have those of pyarrow.
+// TestLimit reads tables that need more memory than they may have.
 func TestLimit(t *testing.T) {
 	m := &memory{schema: columnar.Schema{Fields: []columnar.Field{{Name: "x", Type: columnar.Type{Kind: columnar.Bool}}}}}
 	m.batches = []*columnar.Batch{{Rows: 1 << 20, Columns: []columnar.Column{{Rows: 1 << 20, Data: make([]byte, 1<<20)}}}}
@@ -349,7 +351,7 @@ func TestOtherFiles(t *testing.T) {
 	m := &memory{schema: columnar.Schema{Fields: []columnar.Field{{Name: "x", Type: columnar.Type{Kind: columnar.Int8}}}}}
 	file, stream := write(t, m, true, 0), write(t, m, false, 0)
 	asFile := func(raw []byte) error {
-		_, err := arrow.NewFileReader(bytes.NewReader(raw), int64(len(raw)), 0)
+		_, err := openFile(raw)
 		return err
 	}
 	asStream := func(raw []byte) error {
@@ -381,5 +383,4 @@ func TestOtherFiles(t *testing.T) {
 	if err := asStream(old); err != nil {
 		t.Error(err)
 	}
-	_ = binary.LittleEndian
 }

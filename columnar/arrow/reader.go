@@ -281,7 +281,7 @@ func (r *Reader) nextOfStream() (*columnar.Batch, error) {
 func (r *Reader) messageOf(b block, kind int) (message, error) {
 	m, err := r.message(io.NewSectionReader(r.file, b.at, b.metadata))
 	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
+		err = fmt.Errorf("%w: the footer leads to the end of a stream", columnar.ErrCorrupt)
 	}
 	if err == nil && (m.kind != kind || m.body > b.body) {
 		err = fmt.Errorf("%w: the footer leads to another message", columnar.ErrCorrupt)
