@@ -18,9 +18,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/node"
-	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
-	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/internal/export"
@@ -92,52 +90,67 @@ func (f *fileFlags) check(cmd *cobra.Command, as export.Format) error {
 	return nil
 }
 
-// exportFile writes a group, or an array with its coordinates, to a file.
-func exportFile(cmd *cobra.Command, location, sel, file string, decoded bool, as export.Format, flags *fileFlags) error {
-	if file == "" || file == "-" {
-		return failure.BadUsage("%s is not written in order, so it cannot go to standard output: give -o FILE", as)
+// dataset is a group, or an array with its coordinates.
+type dataset struct {
+	*exporting
+	*export.Dataset
+}
+
+// openDataset opens the group or the array.
+func (e *exporting) openDataset() (cargo, func() error, error) {
+	if isOutput(e.file) && !e.flags.isTable(e.as) {
+		return nil, nil, failure.BadUsage("%s is not written in order, so it cannot go to standard output: give -o FILE", e.as)
 	}
-	n, err := node.Open(cmd, location)
+	n, err := node.Open(e.Command, e.location)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	defer n.Close() // it was only read
-	d, err := gather(cmd, n, location, sel, decoded)
-	to := flags.format(as, file)
-	if err == nil {
-		err = to.Check(cmd.Context(), d)
-	}
+	d, err := gather(e.Command, n, e.location, e.sel, e.decoded)
 	if err != nil {
-		return failure.On(cmd.Name(), location, err)
+		_ = n.Close() // it was only read
+		return nil, nil, failure.On(e.Name(), e.location, err)
 	}
-	_, isImage := to.(geotiff.Format)
-	variables := []string{}
-	p := progress.New(cmd, "exporting", d.Bytes())
-	defer p.End()
-	_ = d.All(func(at string, d *export.Dataset) error { // it returns no errors
-		for _, v := range d.Variables {
-			v.Written = p.Add
+	return &dataset{e, d}, n.Close, nil
+}
+
+func (d *dataset) sources() []*export.Source { return d.Sources() }
+
+func (d *dataset) with(elements func(*export.Source) (*export.Source, error)) (cargo, error) {
+	other, err := d.With(elements)
+	return &dataset{d.exporting, other}, err
+}
+
+func (d *dataset) check(file string) error {
+	return failure.On(d.Name(), d.location, d.format(file).Check(d.Context(), d.Dataset))
+}
+
+// format returns the format of a file.
+func (d *dataset) format(file string) export.FileFormat {
+	f := d.flags.format(d.as, file)
+	return f
+}
+
+func (d *dataset) write(file string) error {
+	to := d.format(file)
+	write := func(f *os.File) error {
+		return to.Write(d.Context(), d.Dataset, &limitedFile{File: f, limit: session.LimitOf(d.Command)})
+	}
+	return failure.On(d.Name(), d.location, localfile.ReplaceFile(file, write))
+}
+
+func (d *dataset) facts() (string, map[string]any) {
+	_, isImage := d.format(d.file).(geotiff.Format)
+	arrays := []string{}
+	_ = d.All(func(at string, g *export.Dataset) error { // it returns no errors
+		for _, v := range g.Variables {
 			// Of coordinates, a GeoTIFF has only what they say about the place.
-			if !isImage || v.Name == geotiff.Image(d) {
-				variables = append(variables, path.Join(at, v.Name))
+			if !isImage || v.Name == geotiff.Image(g) {
+				arrays = append(arrays, path.Join(at, v.Name))
 			}
 		}
 		return nil
 	})
-	err = localfile.ReplaceFile(file, func(f *os.File) error {
-		return to.Write(cmd.Context(), d, &limitedFile{File: f, limit: session.LimitOf(cmd)})
-	})
-	p.End()
-	if err != nil {
-		return failure.On(cmd.Name(), location, err)
-	}
-	if !session.WantsJSON(cmd) {
-		session.Confirm(cmd, "%s  %s as %s", file, phrase.Plural(int64(len(variables)), "array"), as)
-		return nil
-	}
-	return session.PrintDocument(cmd, cmd.OutOrStdout(), map[string]any{
-		"path": location, "arrays": variables, "format": as, "output": output.Present(file),
-	})
+	return phrase.Plural(int64(len(arrays)), "array"), map[string]any{"arrays": arrays}
 }
 
 // gather returns what goes into a file.
