@@ -51,7 +51,7 @@ are read and written slab by slab, in bounded memory. A file appears only after 
 		ValidArgsFunction: node.Complete,
 	}
 	sel, decoded := source.SelectionFlag(c), source.DecodeFlag(c)
-	name := format.Flag(c, export.Raw, export.NPY, export.CSV, export.JSON, export.NetCDF4, export.NetCDF3, export.Offset64, export.CDF5, export.COG, export.GeoTIFF)
+	name := format.Flag(c, export.Raw, export.NPY, export.CSV, export.JSON, export.NetCDF4, export.NetCDF3, export.Offset64, export.CDF5, export.COG, export.GeoTIFF, export.Parquet, export.Arrow, export.Arrows)
 	file := new(string)
 	flagtext.VarP(c.Flags(), file, "output", "o", "the `FILE` to write; standard output by default", argument.FileName)
 	header := c.Flags().Bool("header", false, "for csv: add a line of names, and the values of coordinates")
@@ -212,4 +212,3 @@ func messages(cmd *cobra.Command, dataToStdout bool) io.Writer {
 	}
 	return cmd.OutOrStdout()
 }
-

@@ -98,7 +98,7 @@ func (e *exporting) openTable() (cargo, func() error, error) {
 	}
 	columns, err := e.columnsOf(g)
 	if err == nil {
-		err = isTable(columns)
+		err = areColumns(columns)
 	}
 	if err != nil {
 		_ = g.Close() // it was only read
@@ -180,8 +180,8 @@ func (l *lines) facts() (string, map[string]any) {
 	return phrase.Plural(shape[0], "row") + " of " + phrase.Plural(int64(len(names)), "column"), map[string]any{"shape": shape, "columns": names}
 }
 
-// isTable returns an error if columns differ in their dimension or in their length.
-func isTable(columns []export.Column) error {
+// areColumns returns an error if columns differ in their dimension or in their length.
+func areColumns(columns []export.Column) error {
 	if len(columns) == 0 {
 		return failure.BadArgument("the group has no arrays with one axis, which would be the columns of a table")
 	}

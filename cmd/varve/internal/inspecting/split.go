@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"varve.dev/zarr"
 	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
@@ -317,5 +316,3 @@ func (s *splitting) time(code byte, at calendar.Instant) (string, error) {
 	first, err := s.calendar.Number(calendar.Date{Year: d.Year, Month: 1, Day: 1})
 	return fmt.Sprintf("%03d", at.Day-first+1), err
 }
-
-var _ = zarr.ErrLimit

@@ -13,12 +13,14 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 
 	"varve.dev/zarr/columnar"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/strictjson"
 )
 
 const (
@@ -30,6 +32,8 @@ const (
 	// mostAhead bounds the bytes of batches that wait to be written, unless one chunk has
 	// more.
 	mostAhead = 256 << 20
+	// columnsKey is the name of the metadata of a file that has those of its columns.
+	columnsKey = "columns"
 )
 
 // Format writes data sets as tables. It implements [export.FileFormat].
@@ -217,4 +221,37 @@ func (u *unit) write(w columnar.Writer) error {
 		}
 	}
 	return nil
+}
+
+// WithColumns returns a schema that also says in its own metadata what its fields say in
+// theirs, for formats whose fields have none: "columns" has an object for each column.
+func WithColumns(s *columnar.Schema) *columnar.Schema {
+	text := []byte("{")
+	for _, f := range s.Fields {
+		if len(f.Metadata) == 0 {
+			continue
+		}
+		if len(text) > 1 {
+			text = append(text, ',')
+		}
+		text = append(strictjson.AppendQuote(text, f.Name), ":{"...)
+		for i, p := range f.Metadata {
+			if i > 0 {
+				text = append(text, ',')
+			}
+			text = append(strictjson.AppendQuote(text, p.Key), ':')
+			if _, err := strictjson.Parse([]byte(p.Value), strictjson.Limits{}); err == nil {
+				text = append(text, p.Value...)
+			} else {
+				text = strictjson.AppendQuote(text, p.Value)
+			}
+		}
+		text = append(text, '}')
+	}
+	if len(text) == 1 {
+		return s
+	}
+	with := *s
+	with.Metadata = append(slices.Clip(s.Metadata), columnar.Pair{Key: columnsKey, Value: string(text) + "}"})
+	return &with
 }
