@@ -92,7 +92,7 @@ needs --yes elsewhere, before it replaces a group with members, or an array by a
 	flagtext.Var(f, &c.names, "dimension-names", "", "the `NAMES` of the dimensions, such as time,lat", flagtext.Syntax(facts.ParseNames))
 	flagtext.Var(f, &c.attributes, "attributes", "", "user attributes as a `JSON` object", flagtext.Syntax(parseAttributes))
 	flagtext.Var(f, &c.from, "from", "", "take shape, type and values from a `FILE`: a.npy, day.nc/t, table.parquet", argument.FileName)
-	flagtext.Var(f, &c.fromFormat, "format", "", "the `FORMAT` of --from, if its name does not tell: npy, arrow or parquet", flagtext.OneOf("npy", "arrow", "parquet"))
+	flagtext.Var(f, &c.fromFormat, "format", "", "the `FORMAT` of --from, if its name does not tell: npy, parquet, arrow or arrows", flagtext.OneOf("npy", "parquet", "arrow", "arrows"))
 	flagtext.Var(f, &c.nulls, "nulls", "fill", "what NODE has for the nulls of a table: fill, fill:TEXT or mask", func(s string) error {
 		_, err := tabular.ParseNulls(s)
 		return err

@@ -5,7 +5,6 @@ package creating
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
@@ -19,10 +18,8 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/tabular"
-	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/archive"
-	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/store/zipstore"
 )
 
@@ -55,7 +52,12 @@ func (c *creation) createTable(cmd *cobra.Command, location string) (err error) 
 		return err
 	}
 	c.group = true
-	o := tabular.Options{Dimension: rowDimension, Codecs: func(t dtype.Type) ([]metadata.Extension, error) { return c.chain(t) }}
+	o := tabular.Options{Dimension: rowDimension, Complete: func(spec *zarr.Spec) (err error) {
+		if spec.Codecs, err = c.chain(spec.Type); err != nil {
+			return err
+		}
+		return c.cutColumn(cmd, location, spec)
+	}}
 	if o.Nulls, err = tabular.ParseNulls(c.nulls); err != nil {
 		return failure.BadUsage("--nulls: %w", err)
 	}
@@ -73,12 +75,12 @@ func (c *creation) createTable(cmd *cobra.Command, location string) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	if attributes == nil {
+		attributes = s.Attributes
+	}
 	nodes := map[string]zarr.NodeSpec{}
-	growths := map[string]grid.Growth{}
 	for _, a := range s.Arrays {
-		if nodes[a.Name], growths[a.Name], err = c.emptyColumn(cmd, location, a); err != nil {
-			return failure.On(cmd.Name(), location, fmt.Errorf("column %q: %w", a.Name, err))
-		}
+		nodes[a.Name] = withoutRows(a.Spec)
 	}
 	err = c.agreed(cmd, location, func(o *zarr.CreateOptions) error {
 		_, err := zarr.CreateGroup(cmd.Context(), location, attributes, o)
@@ -97,7 +99,7 @@ func (c *creation) createTable(cmd *cobra.Command, location string) (err error) 
 	o2 := c.options(cmd)
 	o2.Overwrite = false
 	if _, err = g.At("").Create(cmd.Context(), nodes, o2); err == nil {
-		err = c.appendTable(cmd, g, s, growths)
+		err = c.appendTable(cmd, g, s)
 	}
 	if err != nil {
 		return c.undoTable(cmd, location, g, err)
@@ -111,43 +113,36 @@ func (c *creation) createTable(cmd *cobra.Command, location string) (err error) 
 	return errors.Join(err, g.Close())
 }
 
-// emptyColumn returns the array of a column before it has elements, and how it grows: by
-// a chunk for each batch, or by those of --chunks.
-func (c *creation) emptyColumn(cmd *cobra.Command, location string, a *tabular.Array) (zarr.Spec, grid.Growth, error) {
-	spec, grow := a.Spec, grid.AppendOne()
-	if c.chunks != automatic {
-		p, err := chunking.Parse(c.chunks)
-		if err != nil {
-			return spec, grow, failure.BadUsage("--chunks: %w", err)
-		}
-		read := func(name string) ([]byte, error) { return localfile.ReadAll(cmd, name) }
-		at := chunking.Site{Location: location, Names: spec.DimensionNames, Times: &c.times, ReadFile: read, Options: session.GridOptions(cmd)}
-		whole := spec
-		if whole.Grid, err = p.Grid(cmd.Context(), spec.Shape, spec.Type, at); err != nil {
-			return spec, grow, err
-		}
-		if err := chunking.CheckLimit(cmd, &whole); err != nil {
-			return spec, grow, err
-		}
-		axis := whole.Grid.Axis(0)
-		if axis.IsRegular() {
-			spec.Chunks = []grid.Cut{grid.Every(axis.Longest(grid.Interval{Stop: 1}))}
-		} else {
-			var runs []grid.Run
-			for run := range axis.Logical() {
-				runs = append(runs, run)
-			}
-			spec.Chunks, grow = []grid.Cut{grid.Edges()}, grid.Preplanned(runs...)
-		}
-	} else {
-		spec.Chunks = []grid.Cut{grid.Edges()}
+// cutColumn cuts the array of a column as --chunks says. Without it each batch is a chunk.
+func (c *creation) cutColumn(cmd *cobra.Command, location string, spec *zarr.Spec) error {
+	if c.chunks == automatic {
+		return nil
 	}
-	spec.Shape = []int64{0}
-	return spec, grow, nil
+	p, err := chunking.Parse(c.chunks)
+	if err != nil {
+		return failure.BadUsage("--chunks: %w", err)
+	}
+	read := func(name string) ([]byte, error) { return localfile.ReadAll(cmd, name) }
+	at := chunking.Site{Location: location, Names: spec.DimensionNames, Times: &c.times, ReadFile: read, Options: session.GridOptions(cmd)}
+	if spec.Grid, err = p.Grid(cmd.Context(), spec.Shape, spec.Type, at); err != nil {
+		return err
+	}
+	spec.Chunks = nil
+	return chunking.CheckLimit(cmd, spec)
+}
+
+// withoutRows returns the array of a column before it has elements.
+func withoutRows(spec zarr.Spec) zarr.Spec {
+	cut := grid.Edges()
+	if spec.Grid != nil && spec.Grid.Axis(0).IsRegular() {
+		cut = grid.Every(spec.Grid.Axis(0).Longest(grid.Interval{Stop: 1}))
+	}
+	spec.Shape, spec.Grid, spec.Chunks = []int64{0}, nil, []grid.Cut{cut}
+	return spec
 }
 
 // appendTable appends all rows of a staged table to the arrays of a new group.
-func (c *creation) appendTable(cmd *cobra.Command, g *zarr.Group, s *tabular.Staged, growths map[string]grid.Growth) error {
+func (c *creation) appendTable(cmd *cobra.Command, g *zarr.Group, s *tabular.Staged) error {
 	var additions []zarr.Addition
 	total := int64(0)
 	for _, a := range s.Arrays {
@@ -159,7 +154,7 @@ func (c *creation) appendTable(cmd *cobra.Command, g *zarr.Group, s *tabular.Sta
 			return err
 		}
 		total += a.Spec.Shape[0]
-		additions = append(additions, zarr.Addition{Path: a.Name, Segments: []*zarr.Array{segment}, Options: &zarr.AppendOptions{Grow: growths[a.Name]}})
+		additions = append(additions, zarr.Addition{Path: a.Name, Segments: []*zarr.Array{segment}})
 	}
 	bar := progress.NewEstimate(cmd, "creating", total, progress.MovedBytes)
 	defer bar.End()

@@ -55,9 +55,13 @@ func Open(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis int, 
 }
 
 // OpenColumn opens an array of one axis whose elements are appended as they are. Their
-// chunks stay, unless the elements are compared with others.
+// chunks stay, unless the elements are compared with others. Texts are in memory if their
+// chunks cannot stay.
 func OpenColumn(cmd *cobra.Command, file string, a *zarr.Array, compared bool) (*Gain, error) {
-	if compared {
+	axis := a.Grid().Axis(0)
+	_, _, cut, err := Of(a)
+	cut = cut || err != nil || axis.IsRegular() || axis.Covered() != axis.Extent() || a.Inner() != nil || cmd.Flags().Changed("grow")
+	if compared || cut && a.Type().Variable() {
 		return Open(cmd, file, "", a, 0, true)
 	}
 	column, err := zarr.OpenArray(cmd.Context(), file, session.Reading(cmd))

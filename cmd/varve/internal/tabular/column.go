@@ -8,7 +8,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
@@ -58,8 +60,9 @@ type Array struct {
 // arraysOf returns the arrays of a table, whose rows are along a dimension.
 func arraysOf(s *columnar.Schema, dimension string) (list []*Array, err error) {
 	known := map[string]bool{}
-	for i := range s.Fields {
-		f := &s.Fields[i]
+	fields := describedFields(s)
+	for i := range fields {
+		f := &fields[i]
 		parts := []*Array{{Name: f.Name, column: i, role: values, typ: f.Type, nullable: f.Nullable}}
 		if f.Type.Kind == columnar.List {
 			e := f.Type.Element
@@ -100,12 +103,9 @@ var units = [...]string{"seconds", "milliseconds", "microseconds", "nanoseconds"
 
 // describe sets the type, the attributes and the dimension.
 func (a *Array) describe(f *columnar.Field, dimension string) error {
-	a.attributes = map[string]any{}
-	for _, p := range f.Metadata {
-		if v := json.RawMessage(p.Value); isAttribute(p.Key) && json.Valid(v) && a.role != lengths {
-			a.attributes[p.Key] = v
-		} else if isAttribute(p.Key) && a.role != lengths {
-			a.attributes[p.Key] = p.Value
+	if a.attributes = map[string]any{}; a.role != lengths {
+		for _, p := range f.Metadata {
+			addAttribute(a.attributes, p)
 		}
 	}
 	a.Spec = zarr.Spec{Type: types[a.typ.Kind], DimensionNames: []string{dimension}}
@@ -142,10 +142,37 @@ func (a *Array) describe(f *columnar.Field, dimension string) error {
 	return nil
 }
 
-// isAttribute reports whether a key of the metadata of a field is an attribute: others
-// belong to formats of tables.
-func isAttribute(key string) bool {
-	return key != "" && key != missing.FillValue && key != missing.Value && !bytes.ContainsRune([]byte(key), ':')
+// columnsKey is the key under which a file has the attributes of all columns, if the
+// fields of its format have none.
+const columnsKey = "columns"
+
+// addAttribute adds an attribute for a pair of metadata: JSON, or any other text. Keys
+// with a colon belong to formats of tables, and what stands for null is found anew.
+func addAttribute(attributes map[string]any, p columnar.Pair) {
+	switch {
+	case strings.Contains(p.Key, ":"), slices.Contains([]string{"", "pandas", columnsKey, missing.FillValue, missing.Value}, p.Key):
+	case json.Valid([]byte(p.Value)):
+		attributes[p.Key] = json.RawMessage(p.Value)
+	default:
+		attributes[p.Key] = p.Value
+	}
+}
+
+// describedFields returns the fields of a schema, with the attributes that its own
+// metadata has for them.
+func describedFields(s *columnar.Schema) []columnar.Field {
+	fields, columns := slices.Clone(s.Fields), map[string]map[string]json.RawMessage{}
+	for _, p := range s.Metadata {
+		if p.Key == columnsKey && json.Unmarshal([]byte(p.Value), &columns) != nil {
+			clear(columns) // of another program
+		}
+	}
+	for i := range fields {
+		for key, value := range columns[fields[i].Name] {
+			fields[i].Metadata = append(slices.Clip(fields[i].Metadata), columnar.Pair{Key: key, Value: string(value)})
+		}
+	}
+	return fields
 }
 
 // candidates returns elements that may stand for null: the extremes of the type, and NaN.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,26 +19,20 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/columnar"
 	"varve.dev/zarr/columnar/arrow"
+	"varve.dev/zarr/columnar/parquet"
 	"varve.dev/zarr/internal/export"
 )
 
 // Formats are the names of the formats in --format. The beginning of a file tells them
 // apart.
-var Formats = []export.Format{"arrow", "parquet"}
+var Formats = []export.Format{export.Parquet, export.Arrow, export.Arrows}
 
 // IsTable reports whether a file is a table, by --format or by its extension.
 func IsTable(file, format string) bool {
-	if format != "" {
-		return format == string(Formats[0]) || format == string(Formats[1])
+	if format == "" && !strings.Contains(file, "://") {
+		format = strings.TrimPrefix(strings.ToLower(filepath.Ext(file)), ".")
 	}
-	if strings.Contains(file, "://") {
-		return false
-	}
-	switch strings.ToLower(filepath.Ext(file)) {
-	case ".parquet", ".pq", ".arrow", ".arrows", ".feather", ".ipc":
-		return true
-	}
-	return false
+	return slices.Contains(Formats, export.Format(format)) || format == "feather"
 }
 
 // source is a file or a stream that can be read several times.
@@ -87,6 +82,9 @@ func (s *source) reader() (columnar.Reader, error) {
 		return nil, s.fail(err)
 	}
 	switch string(magic[:n]) {
+	case "PAR1":
+		r, err := parquet.NewReader(s.at, s.size, parquet.Limits{})
+		return r, s.fail(err)
 	case "ARRO", "FEA1":
 		r, err := arrow.NewFileReader(s.at, s.size, 0)
 		return r, s.fail(err)

@@ -3,6 +3,7 @@
 package tabular
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -35,8 +36,10 @@ type Staged struct {
 	Arrays  []*Array
 	Rows    int64
 	Batches int
-	dir     string
-	at      *zarr.Location
+	// Attributes are those of the table.
+	Attributes map[string]any
+	dir        string
+	at         *zarr.Location
 }
 
 // Nulls says what becomes of nulls, as --nulls does.
@@ -63,15 +66,15 @@ func ParseNulls(s string) (n Nulls, err error) {
 type Options struct {
 	Nulls     Nulls
 	Dimension string // of the rows
-	// Codecs returns the codecs of new arrays; nil is the default.
-	Codecs func(dtype.Type) ([]metadata.Extension, error)
+	// Complete sets the codecs and the chunks of a new array. Without chunks each batch
+	// becomes one.
+	Complete func(*zarr.Spec) error
 	// Into has the arrays that grow by the table, or is nil for new ones.
 	Into map[string]*zarr.Array
 }
 
 // Stage reads a table twice: to find out what stands for null and how many elements there
-// are, and to store them. One batch is in memory at a time. Each batch with rows becomes a
-// chunk of each array.
+// are, and to store them. One batch is in memory at a time.
 func Stage(cmd *cobra.Command, file string, o Options) (s *Staged, err error) {
 	src, err := open(cmd, file)
 	if err != nil {
@@ -139,6 +142,10 @@ func (s *Staged) plan(cmd *cobra.Command, src *source, o Options) error {
 	r, err := src.reader()
 	if err != nil {
 		return err
+	}
+	s.Attributes = map[string]any{}
+	for _, p := range r.Schema().Metadata {
+		addAttribute(s.Attributes, p)
 	}
 	list, err := arraysOf(r.Schema(), o.Dimension)
 	if err != nil {
@@ -227,12 +234,10 @@ func (a *Array) settle(o Options) ([]*Array, error) {
 	for _, x := range list {
 		cut := grid.Edges(x.rows...)
 		x.Spec.Shape, x.Spec.Chunks = []int64{x.count()}, []grid.Cut{cut}
-		if o.Codecs != nil && x.like == nil {
-			codecs, err := o.Codecs(x.Spec.Type)
-			if err != nil {
+		if o.Complete != nil {
+			if err := o.Complete(&x.Spec); err != nil {
 				return nil, err
 			}
-			x.Spec.Codecs = codecs
 		}
 	}
 	return list, nil
@@ -315,6 +320,10 @@ func (a *Array) follow(into map[string]*zarr.Array) error {
 		have, given := a.attributes[name]
 		if err != nil {
 			return err
+		}
+		// Other units than those of times are words for people.
+		if name == "units" && a.attributes["calendar"] == nil && a.attributes["dtype"] == nil && !bytes.Contains(want, []byte(" since ")) {
+			continue
 		}
 		if text := jsonOf(have); !isMoment && known != given || known && given && !sameJSON(text, want) {
 			return failure.BadArgument("%v would be stored with the attribute %s = %s, and the array has %s: convert the column", a.typ, name, orNone(text), orNone(want))
