@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	varve.dev/zarr v0.0.0
 	varve.dev/zarr/codec/extra v0.0.0
+	varve.dev/zarr/columnar v0.0.0
 	varve.dev/zarr/icechunk v0.0.0
 	varve.dev/zarr/store/azure v0.0.0
 	varve.dev/zarr/store/gcs v0.0.0
@@ -64,6 +65,8 @@ require (
 replace varve.dev/zarr => ../
 
 replace varve.dev/zarr/codec/extra => ../codec/extra
+
+replace varve.dev/zarr/columnar => ../columnar
 
 replace varve.dev/zarr/store/s3 => ../store/s3
 
