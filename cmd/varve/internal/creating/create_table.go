@@ -78,10 +78,6 @@ func (c *creation) createTable(cmd *cobra.Command, location string) (err error) 
 	if attributes == nil {
 		attributes = s.Attributes
 	}
-	nodes := map[string]zarr.NodeSpec{}
-	for _, a := range s.Arrays {
-		nodes[a.Name] = withoutRows(a.Spec)
-	}
 	err = c.agreed(cmd, location, func(o *zarr.CreateOptions) error {
 		_, err := zarr.CreateGroup(cmd.Context(), location, attributes, o)
 		return err
@@ -96,9 +92,14 @@ func (c *creation) createTable(cmd *cobra.Command, location string) (err error) 
 	if err != nil {
 		return err
 	}
-	o2 := c.options(cmd)
-	o2.Overwrite = false
-	if _, err = g.At("").Create(cmd.Context(), nodes, o2); err == nil {
+	opt := c.options(cmd)
+	opt.Overwrite = false
+	for _, a := range s.Arrays {
+		if err == nil {
+			_, err = g.At(a.Name).CreateArray(cmd.Context(), withoutRows(a.Spec), opt)
+		}
+	}
+	if err == nil {
 		err = c.appendTable(cmd, g, s)
 	}
 	if err != nil {
@@ -113,7 +114,8 @@ func (c *creation) createTable(cmd *cobra.Command, location string) (err error) 
 	return errors.Join(err, g.Close())
 }
 
-// cutColumn cuts the array of a column as --chunks says. Without it each batch is a chunk.
+// cutColumn cuts the array of a column as --chunks says. Without it each batch is a
+// chunk.
 func (c *creation) cutColumn(cmd *cobra.Command, location string, spec *zarr.Spec) error {
 	if c.chunks == automatic {
 		return nil

@@ -40,8 +40,8 @@ type addition struct {
 
 	interrupted *facts.Interruption // the change that opening the array finished, or nil
 
-	// column says that the file is the array of a column of a staged table, and items that
-	// its elements are those of lists, along a dimension of their own.
+	// column says that the file is the array of a column of a staged table, and items
+	// that its elements are those of lists, along a dimension of their own.
 	column, items bool
 	by            bool // with --by, which compares elements
 }

@@ -16,9 +16,9 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/tabular"
 )
 
-// growTables appends tables to the arrays of a group that have the names of their columns.
-// All tables are staged before the first one is appended: a table that does not fit
-// changes nothing. Each is one transaction, and each of its batches a chunk.
+// growTables appends tables to the arrays of a group that have the names of their
+// columns. All tables are staged before the first one is appended: a table that does not
+// fit changes nothing. Each is one transaction, and each of its batches a chunk.
 func growTables(cmd *cobra.Command, location string, sources []string, formatName, axis string, c *growth.Change) (err error) {
 	for _, s := range sources {
 		if !tabular.IsTable(s, formatName) {

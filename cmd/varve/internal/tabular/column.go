@@ -294,8 +294,8 @@ func isNaN(k columnar.Kind, n uint64) bool {
 	return false
 }
 
-// survey counts the rows and nulls of a batch, and strikes out candidates that are values.
-// text is what stands for null in texts, if it is given.
+// survey counts the rows and nulls of a batch, and strikes out candidates that are
+// values. text is what stands for null in texts, if it is given.
 func (a *Array) survey(b *columnar.Batch, text *string) error {
 	rows := int64(0)
 	for _, p := range a.parts(b) {

@@ -246,9 +246,9 @@ func (a *Array) settle(o Options) ([]*Array, error) {
 // choose decides what stands for null in a new array.
 func (a *Array) choose(o Options) error {
 	if a.nulls == 0 {
-		// NaN stands for null in later tables, too, and a column that has none stays as it
-		// is for other programs.
-		if k := a.Spec.Type.Kind(); a.nullable && k == dtype.KindFloat && isNaN(a.typ.Kind, a.free[0]) {
+		// NaN stands for null in later tables, too, and a column that has none stays as
+		// it is for other programs.
+		if k := a.Spec.Type.Kind(); a.nullable && k == dtype.KindFloat && len(a.free) > 0 && isNaN(a.typ.Kind, a.free[0]) {
 			return a.setNull(binaryOf(a.free[0], a.width()))
 		}
 		return nil
