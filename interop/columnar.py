@@ -23,6 +23,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset
 import pyarrow.parquet as pq
 
 
@@ -193,11 +194,36 @@ def read(path):
     answers["scan"] = found(pl.scan_parquet(path).collect().to_arrow())
     answers["pandas"] = {"columns": [counted(c) for _, c in pd.read_parquet(path, engine="pyarrow").items()]}
     answers["fastparquet"] = {"columns": [counted(c) for _, c in fastparquet.ParquetFile(path).to_pandas().items()]}
+    answers["filters"] = filtered(path, t)
     answers["metadata"] = [
         {k: None if v is None else str(v) for k, v in row.items()}
         for row in duckdb.sql(f"select path_in_schema, stats_min_value, stats_max_value, stats_null_count, encodings, compression from parquet_metadata('{path}')").to_arrow_table().to_pylist()
     ]
     return answers
+
+
+def filtered(path, table):
+    """The filters by which a program finds other rows than there are, because of statistics that are wrong."""
+    wrong = []
+    lazy, data = pl.scan_parquet(path), pa.dataset.dataset(path)
+    for field in table.schema:
+        if pa.types.is_list(field.type) or pa.types.is_float16(field.type):
+            continue
+        for x in table[field.name].drop_null().unique().slice(0, 12):
+            v = x.as_py() if not pa.types.is_timestamp(field.type) and not pa.types.is_time(field.type) else x
+            for name, one in (("=", pc.equal), ("<=", pc.less_equal), (">=", pc.greater_equal)):
+                want = table.filter(one(table[field.name], x)).num_rows
+                # pyarrow takes it that all values are between the bounds, also in its own files.
+                nans = pa.types.is_floating(field.type) and pc.any(pc.is_nan(table[field.name])).as_py()
+                found = {} if nans else {"pyarrow": data.filter(one(pc.field(field.name), x)).count_rows()}
+                if isinstance(v, (str, int, bytes, decimal.Decimal, datetime.date)) and v == v:
+                    found["duckdb"] = duckdb.execute(f'select count(*) from read_parquet($1) where "{field.name}" {name} $2', [path, v]).fetchall()[0][0]
+                    c = pl.col(field.name)
+                    if not isinstance(v, decimal.Decimal):
+                        keep = {"=": c == v, "<=": c <= v, ">=": c >= v}[name]
+                        found["polars"] = lazy.filter(keep).select(pl.len()).collect().item()
+                wrong += [f"{program}: {n} rows have {field.name} {name} {v}, which are {want}" for program, n in found.items() if n != want]
+    return wrong
 
 
 def counted(column):

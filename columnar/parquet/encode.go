@@ -280,8 +280,8 @@ func (e *encoder) nextPage(row, value int) *pageRows {
 	return p
 }
 
-// addRow adds a row to a page of a column without lists. It returns the bytes of its value
-// without a dictionary.
+// addRow adds a row to a page of a column without lists. It returns the bytes of its
+// value without a dictionary.
 func (e *encoder) addRow(p *pageRows) int {
 	if e.chosen != nil {
 		if !e.rows.IsValid(p.endRow) {

@@ -3,7 +3,6 @@
 package parquet_test
 
 import (
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -228,6 +227,3 @@ func TestMemory(t *testing.T) {
 		}
 	}
 }
-
-// length returns the bytes of the footer.
-func footerLength(file []byte) int { return int(binary.LittleEndian.Uint32(file[len(file)-8:])) }
