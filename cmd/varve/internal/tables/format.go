@@ -41,8 +41,8 @@ type Format struct {
 	Name export.Format
 	// Writer begins a table. It returns an error for a schema that the format lacks.
 	Writer func(w io.Writer, s *columnar.Schema) (columnar.Writer, error)
-	// JoinedRows is the number of rows up to which short chunks are joined into one batch.
-	// 0 is [JoinedRows], and 1 joins none.
+	// JoinedRows is the number of rows up to which short chunks are joined. 0 is
+	// [JoinedRows], and 1 joins none.
 	JoinedRows int64
 	// Note, if not nil, is called by Check with what is left out of the table.
 	Note func(name, text string)

@@ -16,9 +16,9 @@ import (
 // has more.
 const mostElements = 64 << 20
 
-// cut sets the places along each axis where units begin and end: at the borders of chunks,
-// or inner chunks, of an array. Short chunks are joined up to so many rows, along the last
-// axes first.
+// cut sets the places along each axis where units begin and end: at the borders of
+// chunks, or inner chunks, of an array. Short chunks are joined up to so many rows, along
+// the last axes first.
 func (t *table) cut(main *export.Source, rows int64) {
 	rows = cmp.Or(rows, JoinedRows)
 	t.cuts, t.longest = make([][]int64, len(t.shape)), 1
@@ -111,8 +111,8 @@ func rowsOf(box grid.Box) int64 {
 	return n
 }
 
-// batches yields the parts of a box that become batches: boxes of at most [mostRows] rows
-// that follow each other in C order.
+// batches yields the parts of a box that become batches: boxes of at most [mostRows]
+// rows that follow each other in C order.
 func batches(box grid.Box) iter.Seq[grid.Box] {
 	return func(yield func(grid.Box) bool) {
 		// One element along the axes before the one that is cut, all along those after it.
