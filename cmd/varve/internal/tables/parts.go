@@ -115,7 +115,7 @@ func rowsOf(box grid.Box) int64 {
 // rows that follow each other in C order.
 func batches(box grid.Box) iter.Seq[grid.Box] {
 	return func(yield func(grid.Box) bool) {
-		// One element along the axes before the one that is cut, all along those after it.
+		// One element along the axes before the one that is cut, all along those after.
 		cut, inner := 0, rowsOf(box)
 		for cut < len(box) && inner > mostRows {
 			if inner /= box[cut].Len(); inner > mostRows {
