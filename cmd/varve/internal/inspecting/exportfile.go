@@ -4,6 +4,7 @@ package inspecting
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,6 +148,11 @@ func (e *exporting) openDataset() (cargo, func() error, error) {
 		return nil, nil, err
 	}
 	d, err := gather(e.Command, n, e.location, e.sel, e.decoded)
+	if err == nil && isTable(e.as) { // all parts have one type
+		for _, s := range d.Sources() {
+			err = cmp.Or(err, s.Settle(e.Context()))
+		}
+	}
 	if err != nil {
 		_ = n.Close() // it was only read
 		return nil, nil, failure.On(e.Name(), e.location, err)

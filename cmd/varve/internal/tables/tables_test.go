@@ -341,6 +341,42 @@ func TestRefused(t *testing.T) {
 	g.check(false, 0, "a:int32", "7")
 }
 
+// TestLongChunks checks that a chunk of many rows becomes several batches, with the
+// elements of its own rows.
+func TestLongChunks(t *testing.T) {
+	const n = 5 << 18
+	g := newGroup(t)
+	values := make([]int16, 2*n)
+	for i := range values {
+		values[i] = int16(i % 1000)
+	}
+	values[n+3] = -1
+	add(g, "a", "x y", []int64{2, n}, grid.Chunks(2, n), map[string]any{"_FillValue": -1}, values...)
+	s, _, err := exported(t.Context(), g.dataset(false, nil), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := 0
+	for _, rows := range s.batches {
+		if len(rows) != n/2 {
+			t.Errorf("a batch has %d rows, want %d", len(rows), n/2)
+		}
+		for _, text := range rows {
+			want := fmt.Sprint(row/n, " ", row%n, " ", row%1000)
+			if row == n+3 {
+				want = fmt.Sprint(1, " ", 3, " null")
+			}
+			if text != want {
+				t.Fatalf("row %d is %q, want %q", row, text, want)
+			}
+			row++
+		}
+	}
+	if row != 2*n {
+		t.Errorf("%d rows", row)
+	}
+}
+
 // TestTimes exports moments and durations in every unit.
 func TestTimes(t *testing.T) {
 	for name, want := range map[string]string{
