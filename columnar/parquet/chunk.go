@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// mostHeader bounds the header of a page in bytes. It may have statistics with values.
+	// mostHeader bounds the header of a page in bytes. It may have long statistics.
 	mostHeader = 1 << 20
 	// blockRows are the values that are decoded at a time.
 	blockRows = 1024
@@ -53,7 +53,7 @@ func (c *chunk) scan(values int64) error {
 		return corruptf("%d values in lists for %d rows", values, c.rows)
 	}
 	c.indexed = c.leaf.element.Kind == columnar.String || c.leaf.element.Kind == columnar.Binary
-	rest, all := c.data, int64(0)
+	rest := c.data
 	for values > 0 {
 		p := page{at: c.offset + int64(len(c.data)-len(rest))}
 		n, err := unmarshal(rest[:min(len(rest), mostHeader)], &p.pageHeader, nil)
@@ -80,11 +80,13 @@ func (c *chunk) scan(values int64) error {
 			values -= p.values
 			c.indexed = c.indexed && (p.encoding == plainDictionary || p.encoding == rleDictionary)
 		}
-		all += p.uncompressed
+		if err := c.budget.spend(p.uncompressed); err != nil {
+			return c.errPage(len(c.pages), p.at, err)
+		}
 		c.pages = append(c.pages, p)
 	}
 	c.values = int(most)
-	return c.budget.spend(all)
+	return nil
 }
 
 func (c *chunk) errPage(i int, at int64, err error) error {

@@ -214,14 +214,23 @@ func newDeflater(o Options) (*deflater, error) {
 	if level == 0 {
 		level = defaultLevel
 	}
+	if e, ok := zstdEncoders.Load(level); ok {
+		return &deflater{codecZstd, e.(*zstd.Encoder)}, nil
+	}
 	e, err := zstd.NewWriter(nil,
 		zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)),
-		// A page has its own checksum.
-		zstd.WithEncoderCRC(false),
+		zstd.WithEncoderCRC(false), // a page has a checksum of its own
 		zstd.WithZeroFrames(true),
+		zstd.WithWindowSize(pageBytes),
 	)
+	if err == nil {
+		zstdEncoders.Store(level, e)
+	}
 	return &deflater{codecZstd, e}, err
 }
+
+// zstdEncoders has an encoder for each level, because encoders take much memory.
+var zstdEncoders sync.Map // of *zstd.Encoder
 
 // deflate appends the compressed page.
 func (d *deflater) deflate(dst, page []byte) []byte {

@@ -250,8 +250,8 @@ func (f *Reader) column(l *leaf, c *columnChunk, rows int, b *budget) (columnar.
 	if begin < 0 || begin > f.pages || m.compressed < 0 || m.compressed > f.pages-begin {
 		return columnar.Column{}, corruptf("%d bytes at %d, before the footer at %d", m.compressed, begin, f.pages)
 	}
-	// No two columns share bytes of pages. So the time for pages is bounded by the size of
-	// the file, also if they have no rows.
+	// No two columns share bytes of pages. So the size of the file bounds the time for
+	// pages, also if they have no rows.
 	if f.unread.Add(-m.compressed) < 0 {
 		return columnar.Column{}, corruptf("columns or row groups share bytes of pages")
 	}
