@@ -2,8 +2,10 @@
 
 """Writes and reads tables of Arrow with pyarrow, Polars, DuckDB and pandas.
 
-    python arrow.py testdata DIR     golden files, and what they have, for package columnar/arrow
-    python arrow.py read FILE …      prints what each program reads of each file, as JSON
+    python arrow.py testdata DIR        golden files, and what they have, for package columnar/arrow
+    python arrow.py judge THEIRS OURS … compares what each program reads of two files
+    python arrow.py tables DIR          writes tables with nulls
+    python arrow.py zarr DIR NAME       compares the group that is made of them with what xarray reads
 """
 
 import decimal
@@ -186,20 +188,117 @@ def golden(out):
     pyarrow.feather.write_feather(pa.table({"x": [1]}), str(out / "refused-feather.arrow"), version=1)
 
 
-def reads(path):
-    """What pyarrow, Polars, DuckDB and pandas read of a file."""
+def judge(theirs, ours):
+    """Compares what each program reads of a file of another one and of ours with the same columns."""
     import duckdb
+    import pandas as pd
     import polars as pl
-    batches, schema = opened(path)
-    t = pa.Table.from_batches(batches, schema)
-    t.validate(full=True)
-    p = (pl.read_ipc if path.endswith(".arrow") else pl.read_ipc_stream)(path)
-    d = duckdb.connect().execute("set timezone='UTC'").sql("select * from t") if False else None
-    return {"pyarrow": content(batches, schema), "polars": p.height, "metadata": {k.decode(): v.decode() for k, v in (schema.metadata or {}).items()}}
+
+    (a, schema), (b, own) = opened(theirs), opened(ours)
+    for batch in b:
+        batch.validate(full=True)
+    assert content(a, schema)["batches"] == content(b, own)["batches"], (theirs, ours)
+    assert schema.metadata == own.metadata, own.metadata
+    tables = [pa.Table.from_batches(x, s) for x, s in ((a, schema), (b, own))]
+    if "simple" in theirs:  # moments keep no other time zone
+        i = schema.get_field_index("ns")
+        tables[0] = tables[0].set_column(i, "ns", tables[0].column("ns").cast(pa.timestamp("ns", "UTC")))
+    flat = [t.flatten().flatten() for t in tables]
+    assert len(b) == len(a) and flat[0].num_rows == flat[1].num_rows
+    frames = [(pl.read_ipc if p.endswith(".arrow") else pl.read_ipc_stream)(p) for p in (ours,)]
+    assert frames[0].shape == (flat[0].num_rows, len(own)), frames[0]
+    if "simple" in theirs:
+        mine = pl.from_arrow(tables[0])
+        assert mine.equals(frames[0], null_equal=True), (mine, frames[0])
+        assert tables[0].equals(tables[1], check_metadata=True)
+        rows = [duckdb.from_arrow(t.drop_columns(["f2"])).fetchall() for t in tables]
+        assert rows[0] == rows[1] and len(rows[0]) == 3, rows
+    pd.testing.assert_frame_equal(tables[1].to_pandas(), pd.read_feather(ours) if ours.endswith(".arrow") else tables[1].to_pandas())
+
+
+def pandas_tables(out):
+    """Tables with nulls as pandas, DuckDB, Polars and pyarrow write them, and one more for each to append."""
+    import duckdb
+    import pandas as pd
+    import polars as pl
+
+    for part in range(2):
+        n = 7
+        f = pd.DataFrame({
+            "id": pd.Series(range(part * n, part * n + n), dtype="int64"),
+            "count": pd.array([1, None, 3, 4, None, -(2**31), 2**31 - 1], dtype="Int32"),
+            "t": [1.5, None, 2.5, -0.0, 1e300, None, 7],
+            "name": ["a", "", "Grüße", "世界", "e", "f", "g"],
+            "cat": pd.Categorical(["x", "y", "x", "x", "y", "y", "x"]),
+            "at": pd.to_datetime(["2024-02-29T12:34:56.789", None, "1900-01-01", "2100-12-31", "1970-01-01", None, "2000-01-01"], format="ISO8601").astype("datetime64[ms]"),
+            "day": pd.Series([19782, None, 0, 1, 2, 3, -1]).map(lambda d: None if pd.isna(d) else (pd.Timestamp(0) + pd.Timedelta(days=d)).date()),
+            "on": [True, False, True, True, False, False, True],
+            "ago": pd.to_timedelta([1, None, 3, 4, 5, 6, 7], unit="s").astype("timedelta64[ms]"),
+        })
+        t = pa.Table.from_pandas(f, preserve_index=False)
+        import pyarrow.parquet as pq
+        pq.write_table(t, out / f"pandas-{part}.parquet", row_group_size=3)
+        pyarrow.feather.write_feather(t, str(out / f"feather-{part}.feather"), chunksize=3)
+        with pa.ipc.new_stream(str(out / f"stream-{part}.arrows"), t.schema) as w:
+            w.write_table(t, max_chunksize=3)
+        pl.from_arrow(t).write_ipc(out / f"polars-{part}.arrow", compression="zstd", record_batch_size=3)
+        pl.from_arrow(t).write_parquet(out / f"polarsp-{part}.parquet", row_group_size=3)
+        d = t.drop_columns(["ago"])  # DuckDB has another type for it
+        duckdb.from_arrow(d).to_parquet(str(out / f"duckdb-{part}.parquet"), row_group_size=2048)
+
+
+def judge_zarr(out, name):
+    """xarray reads the values of both tables from the group that Varve has made of them."""
+    import numpy as np
+    import pandas as pd
+    import xarray as xr
+    import zarr
+
+    zarr.config.set({"array.rectilinear_chunks": True})
+    ext = {"feather": "feather", "stream": "arrows", "polars": "arrow"}.get(name, "parquet")
+    paths = [str(out / f"{name}-{i}.{ext}") for i in range(2)]
+    if ext == "parquet":
+        import pyarrow.parquet as pq
+        t = pa.concat_tables([pq.read_table(p) for p in paths])
+    else:
+        t = pa.concat_tables([pa.Table.from_batches(*opened(p)) for p in paths]) if ext != "feather" else pa.concat_tables([pyarrow.feather.read_table(p) for p in paths])
+    # Durations with nulls are numbers for xarray unless it is told to decode them.
+    ds = xr.open_zarr(str(out / f"{name}.zarr"), consolidated=False, decode_timedelta=True).load()
+    assert dict(ds.sizes) == {"row": t.num_rows}, ds.sizes
+    for f in t.schema:
+        have, column = ds[f.name].values, t.column(f.name)
+        want = column.to_pylist()
+        if f.name in ("at", "day"):
+            got = [None if np.isnat(x) else x for x in have.astype("datetime64[ms]")]
+            want = [None if x is None else np.datetime64(x, "ms") for x in want]
+        elif f.name == "ago" and ext == "parquet":  # Parquet has no durations but int64
+            got, want = [None if np.isnan(x) else x for x in have], [None if x is None else round(x.total_seconds() * 1000) for x in want]
+        elif f.name == "ago":
+            assert have.dtype.kind == "m", have.dtype
+            got = [None if np.isnat(x) else int(x / np.timedelta64(1, "ms")) for x in have]
+            want = [None if x is None else round(x.total_seconds() * 1000) for x in want]
+        elif have.dtype.kind == "f":
+            got = [None if np.isnan(x) else x for x in have]
+        else:
+            got = list(have)
+        assert got == want, (name, f.name, got, want)
+    # The table that Varve writes of the group, read by pandas.
+    csv = pd.read_csv(out / f"{name}.csv", na_values=["nan", "NaT"], keep_default_na=False)
+    f = t.to_pandas()
+    assert list(csv["id"]) == list(f["id"]) and list(csv["name"]) == list(f["name"])
+    for column in ("t", "count"):
+        np.testing.assert_array_equal(csv[column].to_numpy(float), f[column].to_numpy(float, na_value=np.nan))
+    assert list(pd.to_datetime(csv["at"], format="ISO8601").isna()) == list(f["at"].isna())
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "testdata":
-        golden(pathlib.Path(sys.argv[2]))
+    command, args = sys.argv[1], sys.argv[2:]
+    if command == "testdata":
+        golden(pathlib.Path(args[0]))
+    elif command == "judge":
+        for pair in zip(args[::2], args[1::2]):
+            judge(*pair)
+    elif command == "tables":
+        pandas_tables(pathlib.Path(args[0]))
     else:
-        print(json.dumps({p: reads(p) for p in sys.argv[2:]}))
+        judge_zarr(pathlib.Path(args[0]), args[1])

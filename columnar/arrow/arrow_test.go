@@ -359,8 +359,8 @@ func TestOtherFiles(t *testing.T) {
 		return err
 	}
 	for name, c := range map[string]struct {
-		err, is error
-		want    string
+		err, kind error
+		want      string
 	}{
 		"feather 1":       {asFile([]byte("FEA1aaaaaaaaaaaaaaaaaaaaaaaa")), columnar.ErrUnsupported, "version 1"},
 		"feather stream":  {asStream([]byte("FEA1aaaaaaaaaaaaaaaaaaaaaaaa")), columnar.ErrUnsupported, "no stream"},
@@ -374,7 +374,7 @@ func TestOtherFiles(t *testing.T) {
 		"negative length": {asStream([]byte{255, 255, 255, 255, 0, 0, 0, 128}), columnar.ErrCorrupt, "length of a message"},
 		"long metadata":   {asStream([]byte{255, 255, 255, 255, 0, 0, 0, 64}), columnar.ErrUnsupported, "more memory"},
 	} {
-		if !errors.Is(c.err, c.is) || !strings.Contains(c.err.Error(), c.want) {
+		if !errors.Is(c.err, c.kind) || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("%s: %v", name, c.err)
 		}
 	}

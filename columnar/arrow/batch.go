@@ -175,12 +175,12 @@ func ones(valid []byte, rows int64) (n int64) {
 func (d *decoder) field(l *layout, above []byte, out *[]columnar.Column) error {
 	if l.code != typeStruct {
 		c := d.column(l, d.rows)
-		c.Valid = d.both(c.Valid, above)
+		c.Valid = d.common(c.Valid, above)
 		*out = append(*out, c)
 		return d.err
 	}
 	_, valid := d.begin(l, d.rows)
-	valid = d.both(valid, above)
+	valid = d.common(valid, above)
 	for _, c := range l.children {
 		if err := d.field(c, valid, out); err != nil {
 			return err
@@ -189,8 +189,8 @@ func (d *decoder) field(l *layout, above []byte, out *[]columnar.Column) error {
 	return d.err
 }
 
-// both returns the rows that two bitmaps have.
-func (d *decoder) both(x, y []byte) []byte {
+// common returns the rows that two bitmaps have.
+func (d *decoder) common(x, y []byte) []byte {
 	switch {
 	case d.err != nil || y == nil:
 		return x
@@ -355,8 +355,8 @@ func (d *decoder) even(n, repeat int64) []int64 {
 	return out
 }
 
-// views gathers what views show: 16 bytes with a length, and either the bytes, if they are
-// at most 12, or a buffer and a place in it.
+// views gathers what views show: 16 bytes with a length, and either the bytes, if they
+// are at most 12, or a buffer and a place in it.
 func (d *decoder) views(c *columnar.Column) {
 	n := int64(c.Rows)
 	if n > d.r.limit/16 {
@@ -407,8 +407,8 @@ func (d *decoder) checkText(c *columnar.Column) {
 	}
 }
 
-// index resolves indices into a dictionary. A row whose value is a null of the dictionary
-// becomes null.
+// index resolves indices into a dictionary. A row whose value is a null of the
+// dictionary becomes null.
 func (d *decoder) index(l *layout, c *columnar.Column, raw []byte) {
 	values := d.r.dictionaries[l.id].column
 	if values == nil || values.Rows == 0 {

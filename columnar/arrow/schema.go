@@ -270,7 +270,7 @@ func bytesOf(bits int64) int {
 	return int(bits / 8)
 }
 
-// timeWidth returns the bytes of a time of day: Time32 has coarse ones, and Time64 others.
+// timeWidth returns the bytes of a time of day: Time32 has coarse ones, Time64 others.
 func timeWidth(u columnar.Unit) int {
 	if u <= columnar.Millisecond {
 		return 4

@@ -31,8 +31,9 @@ type Writer struct {
 	err    error
 }
 
-// NewStreamWriter writes the schema of a stream. Streams of pipes are best not compressed.
-// Types that Arrow lacks, or that [columnar.Type] does not permit, are an error.
+// NewStreamWriter writes the schema of a stream. Streams of pipes are best not
+// compressed. Types that Arrow lacks, or that [columnar.Type] does not permit, are an
+// error.
 func NewStreamWriter(w io.Writer, s *columnar.Schema, c Compression) (*Writer, error) {
 	return begin(&Writer{w: w, schema: s, codec: c})
 }
