@@ -24,29 +24,26 @@ import (
 // NewExport returns the command export.
 func NewExport() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "export NODE [--select ELEMENTS] [-o FILE], export GROUP -o FILE.nc, export GROUP --format csv [-o FILE]",
+		Use:   "export NODE|GROUP [--select ELEMENTS] [-o FILE]",
 		Short: "Write the values of an array to a file or to standard output, or a group to a file",
 		Long: `Write the values of an array to a file or to standard output, as one of these formats:
-  raw     C order, little endian, without a header
-  npy     NumPy's format
-  json    nested lists of values, spelled like fill values in metadata
-  csv     lines of values; --header adds coordinates, for pandas or spreadsheets
+  raw, npy, json    C order without a header, NumPy's format, nested lists
+  csv               lines of values; --header adds coordinates; of a group, one axis that all share
 
 or a group, or an array with its coordinates, to a file:
-  netcdf4                      NetCDF-4 (.nc), with groups, compressed; HDF5 programs read it, too
+  netcdf4                      NetCDF-4 (.nc), with groups; programs for HDF5 read it, too
   netcdf3, netcdf3-64, cdf5    the classic formats, which have fewer types and no groups
-  cog, geotiff                 an array as GeoTIFF (.tif), north up, with overviews or without them
+  cog, geotiff                 an array as GeoTIFF (.tif), with overviews or without them
+  parquet, arrow, arrows       a table with a row for each element and its coordinates, or for each
+                               row of a ragged set; missing values are null; also to a pipe
 
 In such files, values stay as they are stored (packed numbers, times as numbers with units) unless
---decode unpacks them. Dimensions along which arrays grow by a policy are unlimited. For a
-group, each item of --select has the name of a dimension, and applies to the arrays that have it.
-
-A group whose arrays have one axis, and share its dimension, is a table, which csv can show. Values
-are read and written slab by slab, in bounded memory. A file appears only after it is complete.`,
-		Example: `  varve export era5.zarr/t2m -o t2m.npy
-  varve export era5.zarr/t2m --select time=2020-02,lat=0 --header -o february.csv
-  varve export era5.zarr --select time=2020-02 -o february.nc
-  varve export era5.zarr/t2m --select time=2020-02-01 -o first.tif`,
+--decode unpacks them. For a group, each item of --select has the name of a dimension, and applies
+to the arrays that have it. Memory is bounded. A file appears only after it is complete.`,
+		Example: `  varve export era5.zarr/t2m --select time=2020-02,lat=0 --header -o february.csv
+  varve export era5.zarr --split time:month -o 'era5-%Y-%m.nc'
+  varve export era5.zarr/t2m --select time=2020-02-01 -o first.tif
+  varve export era5.zarr --decode -o era5.parquet`,
 		Args:              usage.Arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
@@ -56,7 +53,7 @@ are read and written slab by slab, in bounded memory. A file appears only after 
 	flagtext.VarP(c.Flags(), file, "output", "o", "the `FILE` to write; standard output by default", argument.FileName)
 	header := c.Flags().Bool("header", false, "for csv: add a line of names, and the values of coordinates")
 	split := new(string)
-	flagtext.Var(c.Flags(), split, "split", "", "make a file for each `PART` of a dimension: time:year, time:month, time:day, DIM:N elements, or DIM:chunk; -o has %Y %m %d %H %j of its first time, or %N, its number", checkSplit)
+	flagtext.Var(c.Flags(), split, "split", "", "a file for each `PART`: time:year, month or day, DIM:N elements, DIM:chunk; -o has %Y %m %d %H %j of its first time, or its number %N", checkSplit)
 	made := newFileFlags(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		f, err := format.Of(*name, *file, false)
@@ -79,6 +76,7 @@ type exporting struct {
 	as                         export.Format
 	decoded, header            bool
 	flags                      *fileFlags
+	noted                      bool // what a table leaves out
 }
 
 // cargo is what goes into a file: an array, the columns of a table, or a data set.

@@ -4,6 +4,7 @@ package inspecting
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,8 +48,8 @@ func newFileFlags(c *cobra.Command) *fileFlags {
 	f := &fileFlags{}
 	c.Flags().StringSliceVar(&f.unlimited, "unlimited", nil, "for NetCDF: the `DIMENSIONS` that can grow in the file, or none")
 	c.Flags().IntVar(&f.deflate, "deflate", 4, "for netcdf4 and GeoTIFF: the `LEVEL` from 1 to 9; 0 is none")
-	c.Flags().IntVar(&f.zstd, "zstd", 0, "for Parquet and Arrow: the `LEVEL` of zstd from 1 to 22, or 0 for none; for GeoTIFF, in place of --deflate")
-	c.Flags().Int64Var(&f.rows, "row-group-rows", tables.JoinedRows, "for Parquet and Arrow: join short chunks into row groups of up to `N` rows; 1 joins none")
+	c.Flags().IntVar(&f.zstd, "zstd", 0, "for tables and GeoTIFF: the `LEVEL` of zstd from 1 to 22; 0 is none")
+	c.Flags().Int64Var(&f.rows, "row-group-rows", tables.JoinedRows, "for tables: join short chunks to row groups of up to `N` rows")
 	c.Flags().StringVar(&f.crs, "crs", "", "for GeoTIFF: the `SYSTEM` of coordinates, as EPSG:32633, or none")
 	return f
 }
@@ -147,6 +148,11 @@ func (e *exporting) openDataset() (cargo, func() error, error) {
 		return nil, nil, err
 	}
 	d, err := gather(e.Command, n, e.location, e.sel, e.decoded)
+	if err == nil && isTable(e.as) { // all parts have one type
+		for _, s := range d.Sources() {
+			err = cmp.Or(err, s.Settle(e.Context()))
+		}
+	}
 	if err != nil {
 		_ = n.Close() // it was only read
 		return nil, nil, failure.On(e.Name(), e.location, err)
@@ -162,7 +168,12 @@ func (d *dataset) with(elements func(*export.Source) (*export.Source, error)) (c
 }
 
 func (d *dataset) check(file string) error {
-	return failure.On(d.Name(), d.location, d.format(file).Check(d.Context(), d.data))
+	f := d.format(file)
+	if t, is := f.(*tables.Format); is && !d.noted {
+		d.noted = true // for all parts
+		t.Note = func(name, text string) { session.Note(d.Command, node.Clean(d.location)+"/"+name, text) }
+	}
+	return failure.On(d.Name(), d.location, f.Check(d.Context(), d.data))
 }
 
 // format returns the format of a file.

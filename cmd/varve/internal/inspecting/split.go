@@ -98,7 +98,8 @@ func (e *exporting) parts(whole cargo) ([]piece, error) {
 	return pieces, nil
 }
 
-// find finds the largest array with the dimension.
+// find finds the array with the dimension that has the most axes, and of those the
+// largest.
 func (s *splitting) find(sources []*export.Source) error {
 	var seen []string
 	for _, of := range sources {
@@ -119,7 +120,7 @@ func (s *splitting) find(sources []*export.Source) error {
 				return failure.BadArgument("--split: dimension %q has %d elements in %s, and %d in %s: export them one by one",
 					s.dimension, s.Shape[s.axis], s.Array.Path(), of.Shape[i], of.Array.Path())
 			}
-			if s.Source == nil || of.Bytes > s.Bytes {
+			if s.Source == nil || len(of.Shape) > len(s.Shape) || len(of.Shape) == len(s.Shape) && of.Bytes > s.Bytes {
 				s.Source, s.axis = of, i
 				s.along, _ = (*subset.Elements)(of.Selection).Along(axis)
 			}
@@ -144,7 +145,7 @@ func (s *splitting) readTimes(e *exporting, wanted bool) error {
 	defer c.Close()
 	at, in, ok, err := cf.Instants(e.Context(), c)
 	if err == nil && !ok {
-		err = failure.BadArgument("%s has elements that are no times: split it by a number of elements, as --split %s:100, with %%N in the name", c.Path(), s.dimension)
+		err = failure.BadArgument("%s has elements that are no times: split it by elements, as --split %s:100, and name the files by their number, %%N", c.Path(), s.dimension)
 	}
 	s.at, s.calendar = at, in
 	return err

@@ -241,7 +241,8 @@ func absenceOf(ctx context.Context, s *export.Source) (*absence, error) {
 		return nil, err
 	}
 	a := &absence{typ: s.Stored}
-	if s.Stored != s.Array.Type() { // some fields of structs, which have no missing values
+	// Fields of structs have no missing values, and booleans of xarray have none.
+	if s.Stored != s.Array.Type() || s.Decoding != nil && s.Type == dtype.Bool {
 		return nil, nil
 	}
 	for elem := range cf.Missing(s.Array.Metadata(), filled) {

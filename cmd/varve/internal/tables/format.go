@@ -17,6 +17,7 @@ import (
 
 	"varve.dev/zarr/columnar"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/parallel"
@@ -27,8 +28,6 @@ const (
 	// JoinedRows is the number of rows up to which short chunks are joined, unless
 	// [Format] says more: a row group of DuckDB.
 	JoinedRows = 122_880
-	// mostRows bounds the rows of a batch. Longer chunks become several.
-	mostRows = 1 << 20
 	// mostAhead bounds the bytes of batches that wait to be written, unless one chunk has
 	// more.
 	mostAhead = 256 << 20
@@ -41,8 +40,8 @@ type Format struct {
 	Name export.Format
 	// Writer begins a table. It returns an error for a schema that the format lacks.
 	Writer func(w io.Writer, s *columnar.Schema) (columnar.Writer, error)
-	// JoinedRows is the number of rows up to which short chunks are joined into one batch.
-	// 0 is [JoinedRows], and 1 joins none.
+	// JoinedRows is the number of rows up to which short chunks are joined. 0 is
+	// [JoinedRows], and 1 joins none.
 	JoinedRows int64
 	// Note, if not nil, is called by Check with what is left out of the table.
 	Note func(name, text string)
@@ -185,13 +184,7 @@ func (u *unit) inHalves(ctx context.Context, box grid.Box, cause error, w column
 
 // ahead returns how many units are in memory at a time.
 func (t *table) ahead() int {
-	bytes := int64(0)
-	for _, a := range t.arrays {
-		if !a.repeats() {
-			bytes += a.width()
-		}
-	}
-	n := mostAhead / max(1, bytes*t.longest)
+	n := mostAhead / max(1, checked.Capped(t.row, t.longest))
 	return int(min(max(1, n), int64(runtime.GOMAXPROCS(0))+1))
 }
 
@@ -208,7 +201,7 @@ func (u *unit) load(ctx context.Context, box grid.Box) error {
 
 // write writes the rows of a unit: as one batch, or as several if there are too many.
 func (u *unit) write(w columnar.Writer) error {
-	for box := range batches(u.box) {
+	for box := range batches(u.box, u.most) {
 		b := columnar.Batch{Rows: int(rowsOf(box))}
 		for _, r := range u.read {
 			r.appendTo(&b, box)
@@ -228,6 +221,10 @@ func (u *unit) write(w columnar.Writer) error {
 func WithColumns(s *columnar.Schema) *columnar.Schema {
 	text := []byte("{")
 	for _, f := range s.Fields {
+		if f.Type.Kind == columnar.Duration { // which Parquet lacks
+			unit := [...]string{"seconds", "milliseconds", "microseconds", "nanoseconds"}[f.Type.Unit]
+			f.Metadata = append(slices.Clip(f.Metadata), columnar.Pair{Key: "units", Value: unit})
+		}
 		if len(f.Metadata) == 0 {
 			continue
 		}

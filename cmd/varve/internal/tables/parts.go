@@ -12,16 +12,35 @@ import (
 	"varve.dev/zarr/internal/subset"
 )
 
-// mostElements bounds the bytes of the elements of the lists of a batch, unless one row
-// has more.
-const mostElements = 64 << 20
+const (
+	// mostRows and mostBytes bound a batch, unless one row has more. Longer chunks become
+	// several.
+	mostRows  = 1 << 20
+	mostBytes = 128 << 20
+	// mostElements bounds the bytes of the elements of the lists of a batch, unless one
+	// row has more.
+	mostElements = 64 << 20
+	// mostAside bounds the bytes of a unit of several arrays. Longer ones are cut within
+	// chunks, which are then decoded several times.
+	mostAside = 512 << 20
+)
 
-// cut sets the places along each axis where units begin and end: at the borders of chunks,
-// or inner chunks, of an array. Short chunks are joined up to so many rows, along the last
-// axes first.
+// cut sets the places along each axis where units begin and end: at the borders of
+// chunks, or inner chunks, of an array. Short chunks are joined up to so many rows, along
+// the last axes first.
 func (t *table) cut(main *export.Source, rows int64) {
-	rows = cmp.Or(rows, JoinedRows)
-	t.cuts, t.longest = make([][]int64, len(t.shape)), 1
+	t.cuts, t.longest, t.row, t.most = make([][]int64, len(t.shape)), 1, 0, mostRows
+	aside := int64(0)
+	for _, a := range t.arrays {
+		if a.repeat {
+			t.row += indexBytes
+		} else if !a.listed {
+			t.row += a.width()
+			aside++
+		}
+	}
+	t.most = min(mostRows, max(1, mostBytes/max(1, t.row)))
+	rows = min(cmp.Or(rows, JoinedRows), t.most)
 	axes := (*subset.Elements)(main.Selection).Axes()
 	// others are the rows of a unit along the axes but the one that is cut.
 	others := int64(1)
@@ -36,8 +55,15 @@ func (t *table) cut(main *export.Source, rows int64) {
 		if joined {
 			most = rows / others
 		}
+		fits := func(from, to int64) bool { return true }
+		if i == 0 {
+			rows := others
+			fits = func(from, to int64) bool {
+				return t.fits(from, to) && (aside < 2 || checked.Capped(to-from, rows, t.row) <= mostAside)
+			}
+		}
 		along, _ := (*subset.Elements)(main.Selection).Along(axes[i])
-		t.cuts[i] = cutsOf(main.Array.Core().State().Finest().Axis(axes[i]), along, most, t.fits)
+		t.cuts[i] = cutsOf(main.Array.Core().State().Finest().Axis(axes[i]), along, most, fits)
 		longest := int64(0)
 		for k, at := range t.cuts[i][1:] {
 			longest = max(longest, at-t.cuts[i][k])
@@ -111,22 +137,22 @@ func rowsOf(box grid.Box) int64 {
 	return n
 }
 
-// batches yields the parts of a box that become batches: boxes of at most [mostRows] rows
+// batches yields the parts of a box that become batches: boxes of at most so many rows
 // that follow each other in C order.
-func batches(box grid.Box) iter.Seq[grid.Box] {
+func batches(box grid.Box, most int64) iter.Seq[grid.Box] {
 	return func(yield func(grid.Box) bool) {
-		// One element along the axes before the one that is cut, all along those after it.
+		// One element along the axes before the one that is cut, all along those after.
 		cut, inner := 0, rowsOf(box)
-		for cut < len(box) && inner > mostRows {
-			if inner /= box[cut].Len(); inner > mostRows {
+		for cut < len(box) && inner > most {
+			if inner /= box[cut].Len(); inner > most {
 				cut++
 			}
 		}
-		if cut == len(box) || rowsOf(box) <= mostRows {
+		if cut == len(box) || rowsOf(box) <= most {
 			yield(box)
 			return
 		}
-		step := max(1, mostRows/inner)
+		step := max(1, most/inner)
 		// Parts of about one length.
 		n := checked.CeilDiv(box[cut].Len(), step)
 		step = checked.CeilDiv(box[cut].Len(), n)

@@ -26,10 +26,12 @@ import (
 type table struct {
 	schema  columnar.Schema
 	rows    int64
-	shape   []int64 // of the elements that are rows
-	cuts    [][]int64
-	longest int64    // rows of a unit
-	arrays  []*array // in the order of their columns
+	shape   []int64   // of the elements that are rows
+	cuts    [][]int64 // places along each axis where units begin and end
+	longest int64     // rows of a unit
+	row     int64     // bytes of a row in memory, about
+	most    int64     // rows of a batch
+	arrays  []*array  // in the order of their columns
 }
 
 // array is an array that has columns in a table, or an axis without a coordinate.
@@ -47,16 +49,11 @@ type array struct {
 	index   subset.Axis // without a coordinate
 }
 
-// repeats reports whether an element is in several rows.
-func (a *array) repeats() bool { return a.repeat }
+// indexBytes are the bytes of a repeated element in memory.
+const indexBytes = 4
 
 // width returns the bytes of an element in memory.
-func (a *array) width() int64 {
-	if a.Source == nil {
-		return 8
-	}
-	return export.Width(a.Stored) + export.Width(a.Type)
-}
+func (a *array) width() int64 { return export.Width(a.Stored) + export.Width(a.Type) }
 
 // unfit is an error for data that is no table.
 func unfit(format string, args ...any) error { return export.Unfit(fmt.Sprintf(format, args...)) }
@@ -289,6 +286,10 @@ func (a *array) makeColumns(ctx context.Context, v *export.Variable, alone bool)
 	if a.absent, err = absenceOf(ctx, a.Source); err != nil {
 		return err
 	}
+	stale := decodedAttributes
+	if !cf.IsNumeric(a.Type) { // but times
+		stale = append(slices.Clip(stale), "units", "calendar")
+	}
 	parts := []part{{"", a.Type, 0}}
 	if a.Type.Kind() == dtype.KindStruct {
 		parts = appendFields(nil, a.Type, "", 0)
@@ -307,9 +308,7 @@ func (a *array) makeColumns(ctx context.Context, v *export.Variable, alone bool)
 		}
 		c.field.Nullable = c.field.Nullable || a.absent != nil
 		for _, attribute := range v.Attributes {
-			isTime := a.Decoding != nil && c.field.Type.Kind != columnar.Float64 && a.Type.Kind() != dtype.KindFloat && a.Type.Kind() != dtype.KindInt && a.Type.Kind() != dtype.KindUint
-			stale := a.Decoding != nil && slices.Contains(decodedAttributes, attribute.Name) || isTime && (attribute.Name == "units" || attribute.Name == "calendar")
-			if !stale {
+			if a.Decoding == nil || !slices.Contains(stale, attribute.Name) {
 				c.field.Metadata = appendPair(c.field.Metadata, attribute)
 			}
 		}

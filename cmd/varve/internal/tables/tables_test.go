@@ -20,6 +20,7 @@ import (
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/export"
+	"varve.dev/zarr/internal/racing"
 	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store/memstore"
 )
@@ -339,6 +340,43 @@ func TestRefused(t *testing.T) {
 	g = newGroup(t)
 	add[int32](g, "a", "", nil, nil, nil, 7)
 	g.check(false, 0, "a:int32", "7")
+}
+
+// TestLongChunks checks that a chunk of many rows becomes several batches, with the
+// elements of its own rows.
+func TestLongChunks(t *testing.T) {
+	racing.Skip(t)
+	const n = 9 << 16
+	g := newGroup(t)
+	values := make([]int16, 2*n)
+	for i := range values {
+		values[i] = int16(i % 1000)
+	}
+	values[n+3] = -1
+	add(g, "a", "x y", []int64{2, n}, grid.Chunks(2, n), map[string]any{"_FillValue": -1}, values...)
+	s, _, err := exported(t.Context(), g.dataset(false, nil), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := 0
+	for _, rows := range s.batches {
+		if len(rows) != n {
+			t.Errorf("a batch has %d rows, want %d", len(rows), n)
+		}
+		for _, text := range rows {
+			want := fmt.Sprint(row/n, " ", row%n, " ", row%1000)
+			if row == n+3 {
+				want = fmt.Sprint(1, " ", 3, " null")
+			}
+			if text != want {
+				t.Fatalf("row %d is %q, want %q", row, text, want)
+			}
+			row++
+		}
+	}
+	if row != 2*n {
+		t.Errorf("%d rows", row)
+	}
 }
 
 // TestTimes exports moments and durations in every unit.
