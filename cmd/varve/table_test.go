@@ -120,6 +120,14 @@ func writeTable(t *testing.T, file string, columns []tableColumn, rows ...int) s
 	return file
 }
 
+// salesTables writes the tables of examples.
+func salesTables(t *testing.T, dir string) {
+	t.Helper()
+	for i, name := range []string{"sales", "may", "june", "more"} {
+		writeTable(t, filepath.Join(dir, name+".parquet"), stations(1+5*i), 5)
+	}
+}
+
 var (
 	int64Type = columnar.Type{Kind: columnar.Int64}
 	textType  = columnar.Type{Kind: columnar.String}

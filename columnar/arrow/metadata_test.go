@@ -127,8 +127,8 @@ func TestManyBlocks(t *testing.T) {
 	}
 }
 
-// TestFrames reads frames of LZ4 whose blocks refer to each other, as pyarrow writes them,
-// and frames of other lengths than they should have.
+// TestFrames reads frames of LZ4 whose blocks refer to each other, as pyarrow writes
+// them, and frames of other lengths than they should have.
 func TestFrames(t *testing.T) {
 	raw, err := os.ReadFile("testdata/linked.arrow")
 	if err != nil {
