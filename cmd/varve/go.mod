@@ -65,7 +65,6 @@ require (
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect
-	varve.dev/zarr/columnar v0.0.0 // indirect
 )
 
 replace varve.dev/zarr => ../..
@@ -75,8 +74,6 @@ replace varve.dev/zarr/store/azure => ../../store/azure
 replace varve.dev/zarr/store/gcs => ../../store/gcs
 
 replace varve.dev/zarr/codec/extra => ../../codec/extra
-
-replace varve.dev/zarr/columnar => ../../columnar
 
 replace varve.dev/zarr/store/s3 => ../../store/s3
 
