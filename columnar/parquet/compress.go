@@ -223,6 +223,8 @@ func newDeflater(o Options) (*deflater, error) {
 		zstd.WithEncoderCRC(false), // a page has a checksum of its own
 		zstd.WithZeroFrames(true),
 		zstd.WithWindowSize(pageBytes),
+		// Numbers have zeros in their upper bytes, and mostly nothing else that repeats.
+		zstd.WithAllLitEntropyCompression(true),
 	)
 	if err == nil {
 		zstdEncoders.Store(level, e)

@@ -28,7 +28,7 @@
 //	List                   the group of three levels with LIST
 //
 // Metadata of fields have no place in Parquet. Those of the schema are the pairs of the
-// file.
+// file, without the schema of Arrow that some writers add.
 //
 // # Writing
 //

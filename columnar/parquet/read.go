@@ -25,6 +25,10 @@ type Limits struct {
 
 const defaultMemory = 1 << 30
 
+// arrowSchema is the name of a schema of Arrow that some writers add. It says how their
+// columns were in memory, and would be wrong in another file.
+const arrowSchema = "ARROW:schema"
+
 // Reader reads a file. It implements [columnar.Reader].
 type Reader struct {
 	file   io.ReaderAt
@@ -59,6 +63,9 @@ func NewReader(r io.ReaderAt, size int64, l Limits, names ...string) (*Reader, e
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
 	for _, k := range f.meta.pairs {
+		if k.key == arrowSchema {
+			continue
+		}
 		f.schema.Metadata = append(f.schema.Metadata, columnar.Pair{Key: k.key, Value: k.value})
 	}
 	return f, nil
