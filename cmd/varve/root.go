@@ -87,6 +87,8 @@ https://example.org/era5.zarr. varve help terms explains the words used here; va
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
 	}
+	made, _ := stamp()
+	root.Annotations = map[string]string{"version": made} // for the page of view
 	root.SetFlagErrorFunc(usage.FlagError)
 	root.SetHelpFunc(printHelp)
 	root.SetHelpCommand(newHelpCommand())

@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,12 +17,18 @@ import (
 // and what was printed.
 func serveOnce(t *testing.T, location, key string) (value, printed string) {
 	t.Helper()
+	return servedBy(t, []string{"serve", "n=" + location}, "n/"+key)
+}
+
+// servedBy is serveOnce for a command and an address.
+func servedBy(t *testing.T, command []string, address string) (value, printed string) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	r, w := io.Pipe()
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(ctx, []string{"serve", "n=" + location, "--listen", "127.0.0.1:0"}, console.Streams{In: strings.NewReader(""), Out: io.Discard, Err: w})
+		ended <- run(ctx, append(command, "--listen", "127.0.0.1:0"), console.Streams{In: strings.NewReader(""), Out: io.Discard, Err: w})
 		w.Close()
 	}()
 	// Each write is one read.
@@ -36,7 +43,7 @@ func serveOnce(t *testing.T, location, key string) (value, printed string) {
 		said <- string(text)
 	}()
 	base := strings.TrimSpace(strings.TrimPrefix(string(line[:n]), "listening on "))
-	is, err := http.Get(base + "n/" + key)
+	is, err := http.Get(base + address)
 	if err != nil {
 		t.Fatalf("%v: %s", err, line[:n])
 	}
@@ -51,6 +58,16 @@ func serveOnce(t *testing.T, location, key string) (value, printed string) {
 		t.Errorf("the command has the status %d", status)
 	}
 	return string(text), string(line[:n]) + <-said
+}
+
+// TestViewFiles shows files of another format, one beside the other.
+func TestViewFiles(t *testing.T) {
+	dir := t.TempDir()
+	monthlyFiles(t, dir)
+	value, printed := servedBy(t, []string{"view", filepath.Join(dir, "*.nc"), "--no-browser"}, "@view/api/nodes")
+	if n := strings.Count(value, `"name":`); n < 2 || !strings.Contains(value, `"program":"varve`) || !strings.Contains(printed, "\npage: http://127.0.0.1:") {
+		t.Errorf("%d nodes: %s, %s", n, value, printed)
+	}
 }
 
 // TestServeVirtual serves a manifest, an archive and a file of another format by their

@@ -25,7 +25,7 @@ import (
 
 // Word quotes a location for a shell if it needs quotes.
 func Word(location string) string {
-	if !strings.ContainsAny(location, " \t\"'`$&|;<>()*?[]{}!#\\") {
+	if !strings.ContainsAny(location, " \"'`$&|;<>()*?[]{}!#\\") && !strings.ContainsFunc(location, unicode.IsControl) {
 		return location
 	}
 	return "'" + strings.ReplaceAll(location, "'", `'\''`) + "'"

@@ -22,6 +22,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/internal/cf"
+	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/serve/page"
 )
 
@@ -43,9 +44,25 @@ http://ADDRESS/@view/, and ends with the command. Nodes are served as by varve s
 	c.Flags().BoolVar(&noBrowser, "no-browser", false, "start no browser; the address of the page is printed")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		f.browser = !noBrowser
+		if f.concat == "" && f.stack == "" {
+			args = expanded(args)
+		}
 		return f.run(cmd, args)
 	}
 	return c
+}
+
+// expanded returns the arguments with the files that each pattern means, which are shown
+// one beside the other.
+func expanded(args []string) (all []string) {
+	for _, arg := range args {
+		found, err := filepath.Glob(arg)
+		if err != nil || len(found) == 0 || !strings.ContainsAny(arg, "*?[") {
+			found = []string{arg}
+		}
+		all = append(all, found...)
+	}
+	return all
 }
 
 // openBrowser opens an address in the browser of the user. Where there is none, the
@@ -79,8 +96,11 @@ func newPage(cmd *cobra.Command, f *serveFlags, nodes []opened, base string, log
 		locations[n.name] = n.location
 	}
 	d := &describer{base: base, locations: locations, several: f.concat != "" || f.stack != ""}
-	program := strings.TrimSpace("varve " + cmd.Root().Version)
-	return page.New(list, &page.Options{Program: program, Memory: cmp.Or(f.budget, defaultBudget), Facts: d.describe, Log: log})
+	program := strings.TrimSpace("varve " + cmd.Root().Annotations["version"])
+	return page.New(list, &page.Options{
+		Program: program, Memory: cmp.Or(f.budget, defaultBudget), Facts: d.describe, Log: log,
+		Named: func(name string) string { where, _ := d.locate(name); return word(where) },
+	})
 }
 
 // describer says what info says of nodes.
@@ -90,17 +110,37 @@ type describer struct {
 	several   bool              // the location is that of several files
 }
 
-// describe returns the facts of a node.
-func (d *describer) describe(ctx context.Context, name string, at *zarr.Location, n zarr.Node) (*page.Facts, error) {
+// locate returns where a node is, and whether that is not a node but a file.
+func (d *describer) locate(name string) (location string, isFile bool) {
 	root, below, _ := strings.Cut(name, "/")
-	location := d.locations[root]
-	isFile := d.several || node.IsForeign(location)
+	location = d.locations[root]
+	isFile = d.several || node.IsForeign(location)
+	if d.several {
+		return d.address("", name), true
+	}
 	if below != "" {
 		location = strings.TrimSuffix(location, "/") + "/" + below
 		if !strings.Contains(location, "://") {
 			location = filepath.FromSlash(location)
 		}
 	}
+	return location, isFile
+}
+
+// word quotes a location for a shell. One that begins like a flag is none.
+func word(location string) string {
+	if strings.HasPrefix(location, "-") {
+		location = "./" + location
+	}
+	return phrase.Word(location)
+}
+
+// text quotes a text for all languages that are shown: as JSON.
+func text(s string) string { return string(strictjson.AppendQuote(nil, s)) }
+
+// describe returns the facts of a node.
+func (d *describer) describe(ctx context.Context, name string, at *zarr.Location, n zarr.Node) (*page.Facts, error) {
+	location, isFile := d.locate(name)
 	made := new(page.Facts)
 	a, is := n.(*zarr.Array)
 	if !is {
@@ -130,7 +170,7 @@ func (d *describer) describe(ctx context.Context, name string, at *zarr.Location
 		made.Findings = append(made.Findings, page.Finding{Text: text})
 	}
 	if better := phrase.BetterChunks(a.Grid()); better != "" && !isFile {
-		made.Findings = append(made.Findings, page.Finding{Text: "chunks are stored longer than the array needs", Command: "varve rechunk " + phrase.Word(location) + " --chunks " + phrase.Word(better)})
+		made.Findings = append(made.Findings, page.Finding{Text: "chunks are stored longer than the array needs", Command: "varve rechunk " + word(location) + " --chunks " + phrase.Word(better)})
 	}
 	python := slices.ContainsFunc(f.Readers.Known, func(text string) bool { return strings.HasPrefix(text, "zarr-python") })
 	if len(f.Readers.Refusing) > 0 && !isFile {
@@ -160,20 +200,17 @@ func (d *describer) open(location, name string, isFile, isGroup, python bool) []
 		from = regular
 	}
 	code := []page.Code{
-		{Language: "shell", Code: "varve info " + phrase.Word(location)},
-		{Language: "python", Code: fmt.Sprintf("import zarr\nnode = zarr.open_%s(%q, mode=\"r\")", what, from)},
-		{Language: "r", Code: fmt.Sprintf("library(Rarr)\nnode <- read_zarr_array(%q)", regular)},
-		{Language: "go", Code: fmt.Sprintf("node, err := zarr.Open%s(ctx, %q, nil)", kind, location)},
-		{Language: "javascript", Code: fmt.Sprintf("import * as zarr from \"zarrita\";\nconst node = await zarr.open(new zarr.FetchStore(%q), {kind: %q});", regular, what)},
+		{Language: "shell", Code: "varve info " + word(location)},
+		{Language: "python", Code: fmt.Sprintf("import zarr\nnode = zarr.open_%s(%s, mode=\"r\")", what, text(from))},
+		{Language: "r", Code: fmt.Sprintf("library(Rarr)\nnode <- read_zarr_array(%s)", text(regular))},
+		{Language: "go", Code: fmt.Sprintf("node, err := zarr.Open%s(ctx, %s, nil)", kind, text(location))},
+		{Language: "javascript", Code: fmt.Sprintf("import * as zarr from \"zarrita\";\nconst node = await zarr.open(new zarr.FetchStore(%s), {kind: %q});", text(regular), what)},
 	}
 	if isFile {
-		code[3].Code = fmt.Sprintf("node, err := zarr.Open%s(ctx, %q, nil)", kind, d.address("", name))
+		code[3].Code = fmt.Sprintf("node, err := zarr.Open%s(ctx, %s, nil)", kind, text(d.address("", name)))
 	}
 	if isGroup {
-		code[2].Code = fmt.Sprintf("library(Rarr)\nzarr_overview(%q)", regular)
-	}
-	if d.several {
-		code[0].Code = "varve info " + phrase.Word(d.address("", name))
+		code[2].Code = fmt.Sprintf("library(Rarr)\nzarr_overview(%s)", text(regular))
 	}
 	return code
 }
