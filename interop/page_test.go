@@ -185,7 +185,7 @@ func (b *browser) rest() {
 	b.Helper()
 	for range 100 {
 		time.Sleep(100 * time.Millisecond)
-		if eval[bool](b, `!!document.querySelector('main h1, main .empty') && !document.querySelector('.loading, .waiting') && !/(^|\n)(…|loading …|planning …)/.test(document.body.innerText)`) {
+		if eval[bool](b, `!!document.querySelector('main h1, main .empty') && !document.querySelector('.loading, .waiting') && [...document.querySelectorAll('.plot')].every((p) => p.querySelector('canvas')) && !/(^|\n)(…|loading …|planning …)/.test(document.body.innerText)`) {
 			time.Sleep(300 * time.Millisecond)
 			return
 		}

@@ -66,7 +66,19 @@ export function Pane({ a, node, minus, role }: Given) {
 			const ends = known.current?.ends ?? (a.statistics?.complete && !minus && !w.part ? [a.statistics.min, a.statistics.max] : [Infinity, -Infinity]);
 			known.current = { key: family, ends: [Math.min(ends[0], sorted[0]), Math.max(ends[1], sorted[sorted.length - 1])] };
 		}
-		const [lo, hi] = colours.range(w.range, sorted, known.current?.ends ?? null, map, w.log);
+		let ends = known.current?.ends ?? null;
+		if (w.beside === "side" && ends) {
+			// Two pictures side by side have one range, so that a colour is a number.
+			sides.set(role, ends);
+			const other = sides.get(role === "first" ? "second" : "first");
+			if (other) ends = [Math.min(ends[0], other[0]), Math.max(ends[1], other[1])];
+			const name = ends.join();
+			if (sidesName !== name) {
+				sidesName = name;
+				queueMicrotask(() => stages.peek().forEach((x) => x.draw()));
+			}
+		} else sides.clear();
+		const [lo, hi] = colours.range(w.range, sorted, ends, map, w.log);
 		const natural = [false, !isInteger(a), true, true, true, true, true];
 		const marked = natural.map((is, i) => (w.plain.includes(String(i)) ? !is : is));
 		const isDark = dark.peek();
@@ -269,6 +281,10 @@ const methods: Record<string, string> = {
 	statistics: "Only statistics of chunks are shown at this distance: zoom in to read elements.",
 	sampled: "Only some chunks are read at this distance: zoom in to read all.",
 };
+
+/** sides are the ranges of two pictures that stand side by side. */
+const sides = new Map<string, [number, number]>();
+let sidesName = "";
 
 const lookNames = new WeakMap<Look, string>();
 
