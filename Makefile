@@ -50,6 +50,7 @@ interop: ## compare with zarr-python and zarrita, which are installed in a cache
 	@sh interop/judges/setup
 	@sh interop/zarrita/setup
 	@sh interop/web/setup
+	@sh interop/page/setup
 	@sh interop/peers/setup
 	cd interop && go test -count=1 -timeout 15m ./...
 

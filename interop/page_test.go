@@ -197,6 +197,14 @@ func (b *browser) shoot(file string) {
 	check(b.T, os.WriteFile(file, do(b, chromedp.CaptureScreenshot()), 0o666))
 }
 
+// theme makes the browser prefer light or dark colours.
+func theme(scheme string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+		return err
+	})
+}
+
 // TestPageScreenshots writes pictures of the states of the page to the folder
 // VARVE_SCREENSHOTS, for people to look at.
 func TestPageScreenshots(t *testing.T) {
@@ -227,10 +235,7 @@ func TestPageScreenshots(t *testing.T) {
 				}
 				do(b, chromedp.EmulateViewport(size[0], size[1]))
 				scheme := map[bool]string{false: "light", true: "dark"}[dark]
-				do(b, chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-					_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
-					return err
-				}))
+				do(b, theme(scheme))
 				b.open(view)
 				b.rest()
 				b.shoot(filepath.Join(dir, fmt.Sprintf("%s-%d-%s.png", name, size[0], scheme)))

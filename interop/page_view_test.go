@@ -10,6 +10,8 @@ import (
 	"image/png"
 	"math"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -316,6 +318,33 @@ func TestPageFaces(t *testing.T) {
 	} {
 		b.open(view)
 		b.until(fmt.Sprintf(`document.body.innerText.includes(%q)`, want))
+	}
+	b.silent()
+}
+
+// TestPageAccess looks for what axe-core finds serious, in both themes.
+func TestPageAccess(t *testing.T) {
+	script, err := os.ReadFile(filepath.Join(cache(), "page", "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		t.Skip("axe-core is not installed, so access is not checked; run interop/page/setup")
+	}
+	b := browse(t, served(t, pageNodes(t)).URL)
+	b.isAllowed = func(text string) bool { return strings.Contains(text, "/@view/api/") }
+	for scheme, views := range map[string][]string{
+		"light": {"", "/sst?at=10&pin=30,60&borders=1", "/t2m?second=planet/skt&beside=side", "/seconds", "/landuse", "/sst?show=chunks&plan=regularize"},
+		"dark":  {"/sst?at=10&pin=30,60&borders=1", "/stations", "/foreign", "/empty"},
+	} {
+		do(b, theme(scheme))
+		for _, view := range views {
+			b.open(view)
+			b.rest()
+			eval[bool](b, string(script)+";true")
+			eval[bool](b, `axe.run(document, {resultTypes: ['violations']}).then((r) => { window.found = r.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical').map((v) => v.id + ': ' + v.help + ': ' + v.nodes.map((n) => n.html.slice(0, 200) + ' ' + (n.any[0]?.message ?? '')).join(' | ')) }), true`)
+			b.until(`'found' in window`)
+			for _, v := range eval[[]string](b, `window.found`) {
+				t.Errorf("%s, %s: %s", view, scheme, v)
+			}
+		}
 	}
 	b.silent()
 }
