@@ -199,7 +199,8 @@ func (g *guard) Write(p []byte) (int, error) {
 		case g.begins && !g.quoted && (b == '+' || b == '-'):
 			g.held, g.begins = append(g.held, b), false
 			continue
-		case g.begins && strings.IndexByte("=@\t\r+-", b) >= 0: // no number is in quotes
+		case g.begins && strings.IndexByte("=@\t\r+-", b) >= 0:
+			// No number is in quotes.
 			g.to.WriteByte('\'')
 		}
 		g.begins = ends
