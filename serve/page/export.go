@@ -192,7 +192,7 @@ func (g *guard) Write(p []byte) (int, error) {
 			g.held = append(g.held, b)
 			continue
 		case b == '"':
-			// The first quote opens the cell, and a second one is not followed by a formula.
+			// The first quote opens the cell. No formula follows a second one.
 			g.begins, g.quoted = g.begins && !g.quoted, !g.quoted
 			g.to.WriteByte(b) // a bufio.Writer keeps its error
 			continue
