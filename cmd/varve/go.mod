@@ -12,6 +12,7 @@ require (
 	pgregory.net/rapid v1.3.0
 	varve.dev/zarr v0.0.0
 	varve.dev/zarr/codec/extra v0.0.0
+	varve.dev/zarr/columnar v0.0.0
 	varve.dev/zarr/icechunk v0.0.0
 	varve.dev/zarr/store/azure v0.0.0
 	varve.dev/zarr/store/gcs v0.0.0
@@ -64,7 +65,6 @@ require (
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect
-	varve.dev/zarr/columnar v0.0.0 // indirect
 )
 
 replace varve.dev/zarr => ../..

@@ -28,6 +28,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/place"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/tabular"
 	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
@@ -44,6 +45,7 @@ type creation struct {
 	shards, index              string
 	codecs, compressor, keys   string
 	names, attributes, from    string
+	nulls                      string
 	grow                       string
 	format                     int
 	group, overwrite, listed   bool
@@ -89,7 +91,11 @@ needs --yes elsewhere, before it replaces a group with members, or an array by a
 	flagtext.Var(f, &c.keys, "chunk-key-encoding", "default/", "`ENCODING` of keys: default., v2. or v2/", flagtext.Syntax(argument.KeyEncoding))
 	flagtext.Var(f, &c.names, "dimension-names", "", "the `NAMES` of the dimensions, such as time,lat", flagtext.Syntax(facts.ParseNames))
 	flagtext.Var(f, &c.attributes, "attributes", "", "user attributes as a `JSON` object", flagtext.Syntax(parseAttributes))
-	flagtext.Var(f, &c.from, "from", "", "take shape, type and values from a `FILE`: a.npy, day.nc/t", argument.FileName)
+	flagtext.Var(f, &c.from, "from", "", "shape, type and values of a `FILE`: a.npy, day.nc/t, t.parquet", argument.FileName)
+	flagtext.Var(f, &c.nulls, "nulls", "", "the `FORM` of nulls of a table: fill, fill:TEXT or mask", func(s string) error {
+		_, err := tabular.ParseNulls(s)
+		return err
+	})
 	f.IntVar(&c.format, "zarr-format", 0, "`VERSION` of the format, 3 or 2 (default: as the group above)")
 	f.BoolVar(&c.group, "group", false, "create a group")
 	f.BoolVar(&c.overwrite, "overwrite", false, "first remove the existing node and everything below it")
@@ -99,7 +105,15 @@ needs --yes elsewhere, before it replaces a group with members, or an array by a
 		if err := c.check(cmd); err != nil {
 			return err
 		}
-		if c.group {
+		isTable, err := tabular.IsTable(cmd, c.from, "")
+		switch {
+		case err != nil:
+			return err
+		case isTable:
+			return c.createTable(cmd, args[0])
+		case cmd.Flags().Changed("nulls"):
+			return failure.BadUsage("--nulls is for tables, as in --from table.parquet")
+		case c.group:
 			return c.createGroup(cmd, args[0])
 		}
 		return c.createArray(cmd, args[0])

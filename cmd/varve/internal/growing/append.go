@@ -30,6 +30,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
+	"varve.dev/zarr/cmd/varve/internal/tabular"
 	"varve.dev/zarr/cmd/varve/internal/usage"
 	"varve.dev/zarr/internal/export"
 )
@@ -53,7 +54,7 @@ one after another. With NAME=FILE either all arrays grow or none does.`,
 	}
 	axis := new(string)
 	flagtext.Var(c.Flags(), axis, "axis", "0", "the `AXIS` that grows: a number, -1 for the last, or the name of a dimension", flagtext.Syntax(argument.ParseAxis))
-	name := format.Flag(c, export.Raw, export.NPY, export.JSON)
+	name := format.Flag(c, append([]export.Format{export.Raw, export.NPY, export.JSON}, tabular.Formats...)...)
 	change := growth.Flags(c)
 	byFlags(c, change)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -200,7 +201,7 @@ func notMade(cmd *cobra.Command, location string, sources []string, err error) e
 	switch {
 	case node.IsLocation(sources[0]):
 		return fmt.Errorf("%w; varve copy %s %s makes it of the first source", err, first, to)
-	case strings.EqualFold(path.Ext(sources[0]), ".npy"):
+	case strings.EqualFold(path.Ext(sources[0]), ".npy"), isTable(cmd, sources[0]):
 		return fmt.Errorf("%w; varve create %s --from %s makes it of the first file", err, to, first)
 	}
 	return err
@@ -209,6 +210,13 @@ func notMade(cmd *cobra.Command, location string, sources []string, err error) e
 // growOf appends groups, or files of other formats, to the arrays of a group that have
 // their names.
 func growOf(cmd *cobra.Command, location string, sources []string, missing error, formatName, axis string, c *growth.Change) error {
+	if missing == nil {
+		if are, err := areTables(cmd, sources, formatName); err != nil {
+			return err
+		} else if are {
+			return growTables(cmd, location, sources, axis, c)
+		}
+	}
 	isSource := func(s string) bool { return formatName == "" && node.IsLocation(s) }
 	for _, s := range sources {
 		if missing == nil && s != "-" && !strings.Contains(s, "://") && !isNamed(s) {

@@ -319,7 +319,7 @@ func checkRounds(cmd *cobra.Command, location string, rounds [][]*addition, form
 	defer g.Close()
 	var names []*addition
 	for _, in := range rounds[0] {
-		names = append(names, &addition{name: in.name})
+		names = append(names, &addition{name: in.name, column: in.column, items: in.items})
 	}
 	if err := openInputs(cmd, g, names, location, axis); err != nil {
 		return err

@@ -39,6 +39,11 @@ type addition struct {
 	note   string  // about the order of a coordinate, "" for none
 
 	interrupted *facts.Interruption // the change that opening the array finished, or nil
+
+	// column says that the file is the array of a column of a staged table, and items
+	// that its elements are those of lists, along a dimension of their own.
+	column, items bool
+	by            bool // with --by, which compares elements
 }
 
 // parseRounds parses arguments of the form NAME=FILE. FILE may be a pattern, and a name
@@ -88,6 +93,11 @@ func parseRounds(args []string) ([][]*addition, error) {
 // either all arrays grow or none. sources are what the files of all arrays come from, or
 // nil if args were given.
 func growAll(cmd *cobra.Command, location string, args, sources []string, formatName, axis string, c *growth.Change) (err error) {
+	return growNamed(cmd, location, toNames(args), func() ([][]*addition, error) { return parseRounds(args) }, sources, formatName, axis, c)
+}
+
+// growNamed is growAll for arrays of names that get the files of rounds.
+func growNamed(cmd *cobra.Command, location string, names []*addition, roundsOf func() ([][]*addition, error), sources []string, formatName, axis string, c *growth.Change) (err error) {
 	expect, err := c.Expected(cmd)
 	if err == nil && expect != nil && len(expect) != 1 {
 		err = failure.BadUsage("--expect %s: for a group it is one number, the length of the axis that grows in all arrays", c.Expect)
@@ -97,13 +107,13 @@ func growAll(cmd *cobra.Command, location string, args, sources []string, format
 	}
 	// Opening arrays finishes what a crashed writer left.
 	interrupted := map[string]*facts.Interruption{}
-	for _, in := range toNames(args) {
+	for _, in := range names {
 		interrupted[in.name] = facts.Interrupted(cmd, node.Clean(location)+"/"+in.name)
 	}
-	if err := metByAll(cmd, location, args, axis, expect, interrupted, c); err != nil {
+	if err := metByAll(cmd, location, names, axis, expect, interrupted, c); err != nil {
 		return err
 	}
-	rounds, err := parseRounds(args)
+	rounds, err := roundsOf()
 	if err == nil {
 		err = checkNamed(cmd, location, c, rounds[0], axis, sources != nil)
 	}
@@ -115,7 +125,9 @@ func growAll(cmd *cobra.Command, location string, args, sources []string, format
 	}
 	// --expect is about the arrays before the first round.
 	for _, in := range rounds[0] {
-		in.expect, in.interrupted = expect, interrupted[in.name]
+		if in.interrupted = interrupted[in.name]; !in.items {
+			in.expect = expect
+		}
 	}
 	m := newArrivals(c)
 	defer func() { err = errors.Join(err, m.close()) }()
@@ -156,8 +168,7 @@ func growRounds(cmd *cobra.Command, location string, rounds [][]*addition, sourc
 				facts[i].Before = all[i].Before
 				facts[i].Notes = append(all[i].Notes, facts[i].Notes...)
 			}
-			if expect != nil && k+1 < len(rounds) {
-				next := rounds[k+1][i]
+			if next := rounds[min(k+1, len(rounds)-1)][i]; expect != nil && !next.items {
 				next.expect = []int64{facts[i].Shape[inputs[i].axis]}
 			}
 		}
@@ -175,7 +186,7 @@ func insertLate(cmd *cobra.Command, location string, all []growth.Facts, names [
 	defer g.Close()
 	inputs := make([]*addition, len(names))
 	for i, in := range names {
-		inputs[i] = &addition{name: in.name}
+		inputs[i] = &addition{name: in.name, column: in.column, items: in.items}
 	}
 	if err := openInputs(cmd, g, inputs, location, axis); err != nil {
 		return all, err
@@ -288,7 +299,7 @@ func toNames(args []string) (inputs []*addition) {
 
 // metByAll returns a conflict if an array does not have the length that --expect gives.
 // It opens no file.
-func metByAll(cmd *cobra.Command, location string, args []string, axis string, expect []int64, interrupted map[string]*facts.Interruption, c *growth.Change) error {
+func metByAll(cmd *cobra.Command, location string, inputs []*addition, axis string, expect []int64, interrupted map[string]*facts.Interruption, c *growth.Change) error {
 	if expect == nil {
 		return nil
 	}
@@ -297,13 +308,12 @@ func metByAll(cmd *cobra.Command, location string, args []string, axis string, e
 		return err
 	}
 	defer g.Close()
-	inputs := toNames(args)
 	if err := openInputs(cmd, g, inputs, location, axis); err != nil {
 		return err
 	}
 	for _, in := range inputs {
 		shape := in.array.Shape()
-		if in.axis < 0 || in.axis >= len(shape) {
+		if in.items || in.axis < 0 || in.axis >= len(shape) {
 			continue // reported below with the other faults of an axis
 		}
 		shape[in.axis] = expect[0]
@@ -367,11 +377,15 @@ func putAll(cmd *cobra.Command, g *zarr.Group, c *growth.Change, p growth.Policy
 	if err := placeAll(c, cmd, p, location, inputs); err != nil {
 		return err
 	}
-	additions := make([]zarr.Addition, len(inputs))
-	for i, in := range inputs {
+	var additions []zarr.Addition
+	for _, in := range inputs {
 		in.note = in.more.Disorder(cmd, in.array, in.extent())
-		additions[i] = in.more.Addition(in.name, in.axis, &in.opt)
-		additions[i].Alone = *c.Alone
+		if in.column && in.more.Planes == 0 {
+			continue
+		}
+		more := in.more.Addition(in.name, in.axis, &in.opt)
+		more.Alone = *c.Alone
+		additions = append(additions, more)
 	}
 	bar := progress.NewEstimate(cmd, "appending", total, progress.CodedBytes)
 	defer bar.End()
@@ -388,7 +402,12 @@ func (i *addition) read(cmd *cobra.Command, location, formatName, axis string) (
 		i.opt.Expect = i.array.Shape()
 		i.opt.Expect[i.axis] = i.expect[0]
 	}
-	if i.more, err = growth.Open(cmd, i.file, formatName, i.array, i.axis, false); err != nil {
+	if i.column {
+		i.more, err = growth.OpenColumn(cmd, i.file, i.array, i.by)
+	} else {
+		i.more, err = growth.Open(cmd, i.file, formatName, i.array, i.axis, false)
+	}
+	if err != nil {
 		return failure.On(cmd.Name(), at, err)
 	}
 	i.full, i.opt.Planes = i.more, i.more.Planes
@@ -575,6 +594,9 @@ func growingDimension(inputs []*addition, axis string) string {
 // along returns the axis of the array that has a name. If the array does not name its
 // dimensions, it returns the one of --axis.
 func (i *addition) along(name, axis string) (int, error) {
+	if i.column {
+		return 0, nil
+	}
 	names := i.array.DimensionNames()
 	if name == "" || !slices.ContainsFunc(names, func(n string) bool { return n != "" }) {
 		return argument.AxisOfArray(axis, i.array)

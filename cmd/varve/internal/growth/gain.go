@@ -12,6 +12,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/input"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
@@ -26,6 +27,8 @@ type Gain struct {
 	values *input.Values // open until the append is done
 	words  export.Values
 	source *zarr.Source // nil for elements in memory
+	// column is an array whose chunks become those of another one. values is nil then.
+	column *zarr.Array
 	Planes int64
 	Length int64 // bytes
 }
@@ -51,8 +54,37 @@ func Open(cmd *cobra.Command, file, formatName string, a *zarr.Array, axis int, 
 	return g, nil
 }
 
+// OpenColumn opens an array of one axis whose elements are appended as they are. Their
+// chunks stay, unless the elements are compared with others. Texts are in memory if their
+// chunks cannot stay.
+func OpenColumn(cmd *cobra.Command, file string, a *zarr.Array, compared bool) (*Gain, error) {
+	axis := a.Grid().Axis(0)
+	_, _, cut, err := Of(a)
+	cut = cut || err != nil || axis.IsRegular() || axis.Covered() != axis.Extent() || a.Inner() != nil || cmd.Flags().Changed("grow")
+	if compared || cut && a.Type().Variable() {
+		return Open(cmd, file, "", a, 0, true)
+	}
+	column, err := zarr.OpenArray(cmd.Context(), file, session.Reading(cmd))
+	if err != nil {
+		return nil, err
+	}
+	n := column.Shape()[0]
+	g := &Gain{column: column, Planes: n, Length: n * export.Width(column.Type())}
+	if !column.Type().Variable() {
+		g.source = &zarr.Source{Shape: column.Shape(), Read: func(ctx context.Context, box grid.Box, dst []byte) error {
+			return column.ReadBytes(ctx, selection.BoxOf(box), dst)
+		}}
+	}
+	return g, nil
+}
+
 // Close closes the values.
-func (g *Gain) Close() error { return g.values.Close() }
+func (g *Gain) Close() error {
+	if g.column != nil {
+		return g.column.Close()
+	}
+	return g.values.Close()
+}
 
 // measure counts the planes for an array of the given shape.
 func (g *Gain) measure(shape []int64, axis int, alone bool) error {
@@ -100,6 +132,9 @@ func (g *Gain) Append(ctx context.Context, a *zarr.Array, axis int, opt *zarr.Ap
 
 // Addition returns the addition for an array of a group.
 func (g *Gain) Addition(path string, axis int, opt *zarr.AppendOptions) zarr.Addition {
+	if g.column != nil {
+		return zarr.Addition{Path: path, Axis: axis, Segments: []*zarr.Array{g.column}, Options: opt}
+	}
 	if g.source == nil {
 		return zarr.Add(path, axis, g.words.Words, opt)
 	}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tables
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/export"
+	"varve.dev/zarr/internal/subset"
+)
+
+const (
+	// mostRows and mostBytes bound a batch, unless one row has more. Longer chunks become
+	// several.
+	mostRows  = 1 << 20
+	mostBytes = 128 << 20
+	// mostElements bounds the bytes of the elements of the lists of a batch, unless one
+	// row has more.
+	mostElements = 64 << 20
+	// mostAside bounds the bytes of a unit of several arrays. Longer ones are cut within
+	// chunks, which are then decoded several times.
+	mostAside = 512 << 20
+	// mostChunks bounds the chunks along an axis, which are counted one by one.
+	mostChunks = 1 << 24
+)
+
+// cut sets the places along each axis where units begin and end: at the borders of
+// chunks, or inner chunks, of an array. Short chunks are joined up to so many rows, along
+// the last axes first.
+func (t *table) cut(main *export.Source, rows int64) error {
+	t.cuts, t.longest, t.row, t.most = make([][]int64, len(t.shape)), 1, 0, mostRows
+	aside := int64(0)
+	for _, a := range t.arrays {
+		if a.repeat {
+			t.row += indexBytes
+		} else if !a.listed {
+			t.row += a.width()
+			aside++
+		}
+	}
+	t.most = min(mostRows, max(1, mostBytes/max(1, t.row)))
+	rows = min(cmp.Or(rows, JoinedRows), t.most)
+	of, finest := (*subset.Elements)(main.Selection), main.Array.Core().State().Finest()
+	axes := of.Axes()
+	for i, n := range t.shape {
+		if chunks := of.Touched(finest)[axes[i]].Len(); n > 0 && chunks > mostChunks {
+			return fmt.Errorf("%w: axis %d has %s, and a table takes at most %s along an axis: select a part (--select)",
+				zarr.ErrLimit, axes[i], phrase.Plural(chunks, "chunk"), phrase.Count(mostChunks))
+		}
+	}
+	// others are the rows of a unit along the axes but the one that is cut.
+	others := int64(1)
+	for i := range t.shape {
+		others = checked.Capped(others, max(1, min(export.ChunkAlong(main, i), t.shape[i])))
+	}
+	joined := true
+	for i := len(t.shape) - 1; i >= 0; i-- {
+		chunk := max(1, min(export.ChunkAlong(main, i), t.shape[i]))
+		others = max(1, others/chunk)
+		most := int64(0)
+		if joined {
+			most = rows / others
+		}
+		fits := func(from, to int64) bool { return true }
+		if i == 0 {
+			rows := others
+			fits = func(from, to int64) bool {
+				return t.fits(from, to) && (aside < 2 || checked.Capped(to-from, rows, t.row) <= mostAside)
+			}
+		}
+		along, _ := of.Along(axes[i])
+		t.cuts[i] = cutsOf(finest.Axis(axes[i]), along, most, fits)
+		longest := int64(0)
+		for k, at := range t.cuts[i][1:] {
+			longest = max(longest, at-t.cuts[i][k])
+		}
+		others = checked.Capped(others, max(1, longest))
+		t.longest = checked.Capped(t.longest, max(1, longest))
+		joined = joined && len(t.cuts[i]) <= 2
+	}
+	return nil
+}
+
+// fits reports whether the elements of the lists of some rows are few enough for a batch.
+func (t *table) fits(from, to int64) bool {
+	for _, a := range t.arrays {
+		if a.listed && checked.Capped(a.offsets[to]-a.offsets[from], a.width()) > mostElements {
+			return false
+		}
+	}
+	return true
+}
+
+// cutsOf returns the places of a selection where parts of an axis begin, and its end. A
+// part is what is selected of a chunk, or of several as long as they have most elements
+// together, and fit.
+func cutsOf(axis grid.Axis, selected subset.Axis, most int64, fits func(from, to int64) bool) []int64 {
+	cuts := []int64{0}
+	begin := int64(0) // of the part
+	at := int64(0)
+	for n := range selected.Runs(axis) {
+		for stop := at + n; at < stop; {
+			next := stop
+			for next-at > 1 && !fits(at, next) { // long rows
+				next = at + (next-at)/2
+			}
+			if at > begin && (next-begin > most || !fits(begin, next)) {
+				cuts, begin = append(cuts, at), at
+			}
+			at = next
+		}
+	}
+	if selected.Count > 0 {
+		cuts = append(cuts, selected.Count)
+	}
+	return cuts
+}
+
+// units yields the boxes that are read at once, in C order.
+func (t *table) units() iter.Seq[grid.Box] {
+	return func(yield func(grid.Box) bool) {
+		counts := make([]int64, len(t.cuts))
+		for i := range counts {
+			counts[i] = int64(len(t.cuts[i])) - 1
+		}
+		for at := range grid.BoxOf(counts).IndicesInto(make([]int64, len(counts))) {
+			box := make(grid.Box, len(at))
+			for i, k := range at {
+				box[i] = grid.Interval{Start: t.cuts[i][k], Stop: t.cuts[i][k+1]}
+			}
+			if !yield(box) {
+				return
+			}
+		}
+	}
+}
+
+// rowsOf returns the rows of a box.
+func rowsOf(box grid.Box) int64 {
+	n := int64(1)
+	for _, i := range box {
+		n *= i.Len()
+	}
+	return n
+}
+
+// batches yields the parts of a box that become batches: boxes of at most so many rows
+// that follow each other in C order.
+func batches(box grid.Box, most int64) iter.Seq[grid.Box] {
+	return func(yield func(grid.Box) bool) {
+		// One element along the axes before the one that is cut, all along those after.
+		cut, inner := 0, rowsOf(box)
+		for cut < len(box) && inner > most {
+			if inner /= box[cut].Len(); inner > most {
+				cut++
+			}
+		}
+		if cut == len(box) || rowsOf(box) <= most {
+			yield(box)
+			return
+		}
+		step := max(1, most/inner)
+		// Parts of about one length.
+		n := checked.CeilDiv(box[cut].Len(), step)
+		step = checked.CeilDiv(box[cut].Len(), n)
+		counts := make([]int64, cut+1)
+		for i := range counts {
+			counts[i] = box[i].Len()
+		}
+		counts[cut] = n
+		for at := range grid.BoxOf(counts).IndicesInto(make([]int64, len(counts))) {
+			part := append(grid.Box{}, box...)
+			for i, k := range at {
+				length := int64(1)
+				if i == cut {
+					length = step
+				}
+				start := box[i].Start + k*length
+				part[i] = grid.Interval{Start: start, Stop: min(start+length, box[i].Stop)}
+			}
+			if !yield(part) {
+				return
+			}
+		}
+	}
+}
