@@ -434,7 +434,7 @@ func TestTableUndone(t *testing.T) {
 	if status != 1 || !strings.Contains(errs, "the new group was deleted again") {
 		t.Errorf("status %d, %s", status, errs)
 	}
-	if names, err := filepath.Glob(old + "/*"); len(names) > 0 || err != nil {
+	if names, err := filepath.Glob(old + "/table*"); len(names) > 0 || err != nil {
 		t.Error(names, err)
 	}
 }
