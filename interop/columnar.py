@@ -2,9 +2,10 @@
 
 """Tables in files of Parquet, as other programs write and read them.
 
-columnar.py golden DIR         writes files in many forms, and expected.json with what pyarrow finds in them: the
+columnar.py golden DIR [ROWS]  writes files in many forms, and expected.json with what pyarrow finds in them: the
                                same as in another file, or the types and columns
 columnar.py read FILE          prints what pyarrow, pandas, Polars, DuckDB and fastparquet find in a file
+columnar.py sums FILE          prints the rows that pyarrow, Polars and DuckDB find in a file by filters
 columnar.py speed FILE LEVEL   prints the seconds that pyarrow needs to write the table of a file to memory
 """
 
@@ -124,7 +125,7 @@ def nested(rows):
     })
 
 
-def golden(dir):
+def golden(dir, rows=60):
     os.makedirs(dir, exist_ok=True)
     expected = {}
 
@@ -134,7 +135,6 @@ def golden(dir):
         now = found(pq.read_table(path) if table is None else table(path))
         expected[name] = next((other for other, before in expected.items() if before == now), now)
 
-    rows = 60
     table = every(rows)
     for i, codec in enumerate(["none", "snappy", "gzip", "zstd", "lz4"]):
         for version in ("1.0", "2.6"):
@@ -146,7 +146,7 @@ def golden(dir):
     for page in ("1.0", "2.0"):
         for change in ({}, {"BYTE_ARRAY": "DELTA_LENGTH_BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY": "DELTA_BYTE_ARRAY", "INT32": "BYTE_STREAM_SPLIT", "INT64": "BYTE_STREAM_SPLIT"}):
             of = {**physical, **change}
-            many = every(200, seed=3)
+            many = every(max(rows, 200), seed=3)
             pq.write_table(many, os.path.join(dir, "trial"))
             schema = pq.ParquetFile(os.path.join(dir, "trial")).schema
             encodings = {schema.column(i).path: of[schema.column(i).physical_type] for i in range(len(many.schema))}
@@ -226,6 +226,23 @@ def filtered(path, table):
     return wrong
 
 
+def sums(path):
+    """Rows by filters of the columns n and text of a large file, for which programs skip pages and row groups."""
+    answers = {}
+    for name, where in {"all": "true", "few": "n between 1000 and 1010", "many": "n >= 200000 and n < 500000", "text": "text = 'text 777'", "null": "n is null", "last": "text > 'text 9990'"}.items():
+        sql = f"select count(*), sum(n), sum(x), sum(length(text)), sum(len(list)) from read_parquet('{path}') where {where}"
+        answers["duckdb " + name] = [float(v or 0) for v in duckdb.execute(sql).fetchall()[0]]
+        frame = pl.SQLContext(t=pl.scan_parquet(path)).execute(f"select n, x, text, list from t where {where}").collect()
+        lengths = frame["text"].str.len_bytes().sum(), frame["list"].list.len().sum()
+        answers["polars " + name] = [float(v or 0) for v in (len(frame), frame["n"].sum(), frame["x"].sum(), *lengths)]
+        n, text = pc.field("n"), pc.field("text")
+        keep = {"all": None, "few": (n >= 1000) & (n <= 1010), "many": (n >= 200000) & (n < 500000), "text": text == "text 777", "null": n.is_null(), "last": text > "text 9990"}[name]
+        found = pa.dataset.dataset(path).to_table(filter=keep)
+        total = lambda column: pc.sum(column).as_py() or 0
+        answers["pyarrow " + name] = [float(v) for v in (len(found), total(found["n"]), total(found["x"]), total(pc.binary_length(found["text"])), total(pc.list_value_length(found["list"])))]
+    return answers
+
+
 def counted(column):
     """The texts of a column of pandas, None for what is missing."""
     gone = lambda x: x is None or x is pd.NaT or x is pd.NA or isinstance(x, float) and math.isnan(x)
@@ -247,10 +264,12 @@ def speed(path, level):
 
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["golden", dir]:
-            golden(dir)
+        case ["golden", dir, *rows]:
+            golden(dir, *map(int, rows))
         case ["read", path]:
             json.dump(read(path), sys.stdout)
+        case ["sums", path]:
+            json.dump(sums(path), sys.stdout)
         case ["speed", path, level]:
             json.dump(speed(path, int(level)), sys.stdout)
         case _:

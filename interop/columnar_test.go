@@ -3,6 +3,7 @@
 package interop
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -310,5 +311,81 @@ func checkStatistics(t *testing.T, text []byte) {
 	}
 	if n != 2*len(want) {
 		t.Errorf("columns with statistics: %d", n)
+	}
+}
+
+// TestColumnarPages writes columns of many pages and row groups. Programs that skip those
+// which a filter leaves out find the rows that there are.
+func TestColumnarPages(t *testing.T) {
+	scriptMissing(t)
+	const rows, groups = 300_000, 2
+	schema := columnar.Schema{Fields: []columnar.Field{
+		{Name: "n", Type: columnar.Type{Kind: columnar.Int64}, Nullable: true},
+		{Name: "x", Type: columnar.Type{Kind: columnar.Float64}},
+		{Name: "text", Type: columnar.Type{Kind: columnar.String}, Nullable: true},
+		{Name: "list", Type: columnar.Type{Kind: columnar.List, Element: &columnar.Field{Name: "element", Type: columnar.Type{Kind: columnar.Int32}, Nullable: true}}, Nullable: true},
+	}}
+	path := filepath.Join(t.TempDir(), "pages.parquet")
+	file, err := os.Create(path)
+	check(t, err)
+	w, err := parquet.NewWriter(file, &schema, parquet.Options{})
+	check(t, err)
+	want := map[string][]float64{"all": make([]float64, 5), "few": make([]float64, 5), "many": make([]float64, 5), "text": make([]float64, 5), "null": make([]float64, 5), "last": make([]float64, 5)}
+	for g := range groups {
+		valid := make([]byte, (rows+7)/8)
+		n, x := columnar.Column{Rows: rows, Valid: valid}, columnar.Column{Rows: rows}
+		text := columnar.Column{Rows: rows, Valid: valid, Offsets: []int64{0}}
+		list := columnar.Column{Rows: rows, Valid: valid, Offsets: []int64{0}, Elements: &columnar.Column{}}
+		for i := range rows {
+			number := g*rows + i
+			s := fmt.Sprintf("text %d", number/3)
+			n.Data = binary.LittleEndian.AppendUint64(n.Data, uint64(number))
+			x.Data = binary.LittleEndian.AppendUint64(x.Data, math.Float64bits(float64(number)*0.25))
+			text.Data = append(text.Data, s...)
+			text.Offsets = append(text.Offsets, int64(len(text.Data)))
+			length := number % 4
+			for range length {
+				list.Elements.Data = binary.LittleEndian.AppendUint32(list.Elements.Data, uint32(number))
+			}
+			list.Elements.Rows += length
+			list.Offsets = append(list.Offsets, int64(list.Elements.Rows))
+			isValid := number%7 != 0
+			if isValid {
+				valid[i/8] |= 1 << (i % 8)
+			}
+			for name, sums := range want {
+				if !(map[string]bool{
+					"all": true, "few": isValid && number >= 1000 && number <= 1010, "many": isValid && number >= 200_000 && number < 500_000,
+					"text": isValid && s == "text 777", "null": !isValid, "last": isValid && s > "text 9990",
+				}[name]) {
+					continue
+				}
+				sums[0]++
+				sums[2] += float64(number) * 0.25
+				if isValid {
+					sums[1] += float64(number)
+					sums[3] += float64(len(s))
+					sums[4] += float64(length)
+				}
+			}
+		}
+		check(t, w.Write(&columnar.Batch{Rows: rows, Columns: []columnar.Column{n, x, text, list}}))
+	}
+	check(t, w.Close())
+	check(t, file.Close())
+	command := exec.Command(interpreter(t), "columnar.py", "sums", path)
+	command.Stderr = os.Stderr
+	out, err := command.Output()
+	check(t, err)
+	var found map[string][]float64
+	check(t, json.Unmarshal(out, &found))
+	for name, sums := range found {
+		_, filter, _ := strings.Cut(name, " ")
+		if !slices.Equal(sums, want[filter]) {
+			t.Errorf("%s: %v, want %v", name, sums, want[filter])
+		}
+	}
+	if len(found) != 3*len(want) {
+		t.Errorf("answers: %d", len(found))
 	}
 }

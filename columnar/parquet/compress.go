@@ -60,10 +60,11 @@ type budget struct {
 	left   atomic.Int64
 	unread atomic.Int64 // bytes of pages that may still be decompressed
 	all    int64
+	remedy string // after the limit in an error
 }
 
-func newBudget(n int64) *budget {
-	b := &budget{all: n}
+func newBudget(n int64, remedy string) *budget {
+	b := &budget{all: n, remedy: remedy}
 	b.left.Store(n)
 	b.unread.Store(4 * n)
 	return b
@@ -72,7 +73,7 @@ func newBudget(n int64) *budget {
 // reserve takes memory. It returns an error at the limit.
 func (b *budget) reserve(n int64) error {
 	if n < 0 || b.left.Add(-n) < 0 {
-		return unsupportedf("it needs more memory than the limit of %d bytes; raise Limits.Memory, select fewer columns, or write smaller row groups", b.all)
+		return unsupportedf("it needs more memory than %d bytes%s", b.all, b.remedy)
 	}
 	return nil
 }
@@ -222,6 +223,8 @@ func newDeflater(o Options) (*deflater, error) {
 		zstd.WithEncoderCRC(false), // a page has a checksum of its own
 		zstd.WithZeroFrames(true),
 		zstd.WithWindowSize(pageBytes),
+		// Numbers have zeros in their upper bytes, and mostly nothing else that repeats.
+		zstd.WithAllLitEntropyCompression(true),
 	)
 	if err == nil {
 		zstdEncoders.Store(level, e)

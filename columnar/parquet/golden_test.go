@@ -27,11 +27,20 @@ type found struct {
 	Columns      [][]any
 }
 
+// goldenFolder is testdata, or a folder that interop/columnar.py has filled with larger
+// files.
+func goldenFolder() string {
+	if dir := os.Getenv("VARVE_GOLDENS"); dir != "" {
+		return dir
+	}
+	return "testdata"
+}
+
 // goldens returns what pyarrow or DuckDB finds in the files that interop/columnar.py
 // writes.
 func goldens(t testing.TB) map[string]found {
 	t.Helper()
-	text, err := os.ReadFile("testdata/expected.json")
+	text, err := os.ReadFile(filepath.Join(goldenFolder(), "expected.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +148,7 @@ func differ(got, want found) error {
 // golden returns a file.
 func golden(t testing.TB, name string) []byte {
 	t.Helper()
-	file, err := os.ReadFile(filepath.Join("testdata", name+".parquet"))
+	file, err := os.ReadFile(filepath.Join(goldenFolder(), name+".parquet"))
 	if err != nil {
 		t.Fatal(err)
 	}

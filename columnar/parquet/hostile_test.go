@@ -72,6 +72,19 @@ func (c *claim) list() {
 	c.page.compressed, c.page.uncompressed = int64(len(c.body)), int64(len(c.body))
 }
 
+// values makes the elements not null, with values in an encoding.
+func (c *claim) values(encoding int64, body []byte) {
+	c.file.schema[1].repetition = required
+	c.page.encoding, c.body = encoding, body
+	c.page.compressed, c.page.uncompressed = int64(len(body)), int64(len(body))
+}
+
+// steps returns n numbers that grow by a step, in the encoding DELTA_BINARY_PACKED.
+func steps(n uint64, first, step int64) []byte {
+	d := binary.AppendUvarint([]byte{128, 128, 8, 1}, n) // a block with one part
+	return append(binary.AppendVarint(binary.AppendVarint(d, first), step), 0)
+}
+
 // plainText makes the elements n empty texts, which are not null.
 func (c *claim) plainText(n int) {
 	c.file.schema[1].repetition = required
@@ -112,6 +125,7 @@ var claims = map[string]func(c *claim){
 	"a negative size":            func(c *claim) { c.column.compressed = -1 },
 	"other values of the column": func(c *claim) { c.column.values = 9 },
 	"more rows in the page":      func(c *claim) { c.page.values = 11 },
+	"many rows in the page":      func(c *claim) { c.page.values, c.body[4] = 20, 20<<1 },
 	"fewer rows in the page":     func(c *claim) { c.page.values = 9 },
 	"negative rows in the page":  func(c *claim) { c.page.values = -10 },
 	"a page beyond the end":      func(c *claim) { c.page.compressed = math.MaxInt32 },
@@ -127,21 +141,33 @@ var claims = map[string]func(c *claim){
 	"a level that is not":        func(c *claim) { c.body[5] = 3 },
 	"values that are not there":  func(c *claim) { c.body[5] = 1 },
 	"a dictionary that is not":   func(c *claim) { c.body[5] = 1; c.page.encoding = rleDictionary },
-	"a long text":                func(c *claim) { c.plainText(10); c.body[0] = 200 },
-	"a text too few":             func(c *claim) { c.plainText(9) },
-	"lists without rows":         func(c *claim) { c.list(); c.body[5] = 1 },
-	"a repetition of 3":          func(c *claim) { c.list(); c.body[5] = 3 },
-	"more lists than rows":       func(c *claim) { c.list(); c.file.rows, c.file.groups[0].rows = 9, 9 },
-	"fewer lists than rows":      func(c *claim) { c.list(); c.file.rows, c.file.groups[0].rows = 11, 11 },
-	"lists of no elements":       func(c *claim) { c.list(); c.body[11] = 1 },
-	"zstd that is not":           func(c *claim) { c.column.codec = codecZstd },
-	"snappy that is not":         func(c *claim) { c.column.codec = codecSnappy },
-	"gzip that is not":           func(c *claim) { c.column.codec = codecGzip },
-	"LZ4 that is not":            func(c *claim) { c.column.codec = codecLZ4 },
-	"LZO":                        func(c *claim) { c.column.codec = 3 },
-	"a compression of its own":   func(c *claim) { c.column.codec = 99 },
-	"a gigabyte of snappy":       func(c *claim) { c.column.codec, c.page.uncompressed = codecSnappy, 1<<30 },
-	"a gigabyte of LZ4":          func(c *claim) { c.column.codec, c.page.uncompressed = codecLZ4, 1<<30 },
+	"a dictionary of no values":  func(c *claim) { c.values(rleDictionary, []byte{1, 10 << 1, 0}) },
+	"a beginning that is not":    func(c *claim) { c.values(deltaByteArray, append(steps(10, 5, 0), steps(10, 0, 0)...)) },
+	"more lengths than values":   func(c *claim) { c.values(deltaLengthByteArray, steps(11, 0, 0)) },
+	"a length that is not":       func(c *claim) { c.values(deltaLengthByteArray, steps(10, 1, 0)) },
+	"a negative length":          func(c *claim) { c.values(deltaLengthByteArray, steps(10, -1, 0)) },
+	"blocks of no differences":   func(c *claim) { c.values(deltaLengthByteArray, []byte{0, 0, 10, 0}) },
+	"a list without an element": func(c *claim) {
+		c.list()
+		c.file.rows, c.file.groups[0].rows = 9, 9
+		c.body = []byte{4, 0, 0, 0, 9 << 1, 0, 1 << 1, 1, 2, 0, 0, 0, 10 << 1, 0}
+		c.page.compressed, c.page.uncompressed = 14, 14
+	},
+	"a long text":              func(c *claim) { c.plainText(10); c.body[0] = 200 },
+	"a text too few":           func(c *claim) { c.plainText(9) },
+	"lists without rows":       func(c *claim) { c.list(); c.body[5] = 1 },
+	"a repetition of 3":        func(c *claim) { c.list(); c.body[5] = 3 },
+	"more lists than rows":     func(c *claim) { c.list(); c.file.rows, c.file.groups[0].rows = 9, 9 },
+	"fewer lists than rows":    func(c *claim) { c.list(); c.file.rows, c.file.groups[0].rows = 11, 11 },
+	"lists of no elements":     func(c *claim) { c.list(); c.body[11] = 1 },
+	"zstd that is not":         func(c *claim) { c.column.codec = codecZstd },
+	"snappy that is not":       func(c *claim) { c.column.codec = codecSnappy },
+	"gzip that is not":         func(c *claim) { c.column.codec = codecGzip },
+	"LZ4 that is not":          func(c *claim) { c.column.codec = codecLZ4 },
+	"LZO":                      func(c *claim) { c.column.codec = 3 },
+	"a compression of its own": func(c *claim) { c.column.codec = 99 },
+	"a gigabyte of snappy":     func(c *claim) { c.column.codec, c.page.uncompressed = codecSnappy, 1<<30 },
+	"a gigabyte of LZ4":        func(c *claim) { c.column.codec, c.page.uncompressed = codecLZ4, 1<<30 },
 	"100 MB of zstd": func(c *claim) {
 		c.column.codec, c.body = codecZstd, []byte{0x28, 0xb5, 0x2f, 0xfd, 0xa0, 0, 0, 0, 6, 1, 0, 0} // a frame of so many, without blocks
 		c.page.uncompressed, c.page.compressed = 6<<24, int64(len(c.body))
@@ -278,12 +304,20 @@ func TestStructures(t *testing.T) {
 	} {
 		var err error
 		n := allocated(func() { _, err = readAll(footed(nil, footer), Limits{}) })
-		if !refused(err) || n > 24<<20 {
+		if !refused(err) || n > 48<<20 {
 			t.Errorf("%s: %v, with %d bytes of memory", name, err, n)
 		}
 		if strings.HasPrefix(name, "nested") && (err == nil || !strings.Contains(err.Error(), "more than 16 deep")) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	// A long name of a group would be in the names of many columns.
+	long := fileMetadata{schema: []schemaElement{{physical: -1, converted: -1, children: 1}, {physical: -1, converted: -1, name: strings.Repeat("x", 1<<20), children: 10_000}}}
+	for range 10_000 {
+		long.schema = append(long.schema, schemaElement{converted: -1})
+	}
+	if _, err := readAll(footed(nil, marshal(nil, &long)), Limits{}); !errors.Is(err, columnar.ErrUnsupported) {
+		t.Error(err)
 	}
 	deep := fileMetadata{schema: []schemaElement{{physical: -1, converted: -1, children: 1}}}
 	for range 1000 {
@@ -321,13 +355,9 @@ func TestBombs(t *testing.T) {
 		return append(append([]byte{width}, binary.AppendUvarint(nil, rows<<1)...), 0)
 	}
 	text := append(binary.LittleEndian.AppendUint32(nil, 10_000), make([]byte, 10_000)...)
-	deltas := func(first, step int64) []byte { // numbers that grow by a step
-		d := binary.AppendUvarint(binary.AppendUvarint(binary.AppendUvarint(nil, 1<<17), 1), rows)
-		return append(binary.AppendVarint(binary.AppendVarint(d, first), step), 0)
-	}
 	// Each value is the one before, and a byte.
-	shared := append(append(deltas(0, 1), deltas(1, 0)...), make([]byte, rows)...)
-	zeros := make([]byte, 64<<20)
+	shared := append(append(steps(rows, 0, 1), steps(rows, 1, 0)...), make([]byte, rows)...)
+	zeros := make([]byte, 128<<20)
 	for name, make := range map[string]func(c *claim) []byte{
 		"a dictionary": func(c *claim) []byte {
 			h := pageHeader{kind: dictionaryPage, values: 1, uncompressed: int64(len(text)), compressed: int64(len(text))}
@@ -345,11 +375,22 @@ func TestBombs(t *testing.T) {
 			c.page.uncompressed, c.page.compressed = int64(len(c.body)), int64(len(c.body))
 			return append(marshal(nil, &c.page), c.body...)
 		},
-		"zeros": func(c *claim) []byte {
+		"a page of zeros": func(c *claim) []byte {
 			d, _ := newDeflater(Options{})
 			c.column.codec = codecZstd
 			c.body = d.deflate(nil, zeros)
-			c.page.values, c.page.uncompressed, c.page.compressed = 0, int64(len(zeros)), int64(len(c.body))
+			c.page.uncompressed, c.page.compressed = int64(len(zeros)), int64(len(c.body))
+			return append(marshal(nil, &c.page), c.body...)
+		},
+		"pages of nothing": func(c *claim) []byte {
+			c.page.values, c.page.compressed, c.page.uncompressed = 0, 0, 0
+			return bytes.Repeat(marshal(nil, &c.page), 300_000)
+		},
+		"pages of zeros": func(c *claim) []byte {
+			d, _ := newDeflater(Options{})
+			c.column.codec = codecZstd
+			c.body = d.deflate(nil, zeros[:64<<20])
+			c.page.values, c.page.uncompressed, c.page.compressed = 0, 64<<20, int64(len(c.body))
 			return bytes.Repeat(append(marshal(nil, &c.page), c.body...), 100)
 		},
 	} {

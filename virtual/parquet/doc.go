@@ -13,6 +13,6 @@
 // [varve.dev/zarr/virtual.Manifest.CreateParquet] writes such folders.
 //
 // The package reads and writes those files: flat tables with the columns path, offset,
-// size and raw. Package [varve.dev/zarr/columnar/parquet] has the format. Other tables are
-// refused by the name of what they have.
+// size and raw. Package [varve.dev/zarr/columnar/parquet] has the format. Other tables
+// are refused by the name of what they have.
 package parquet

@@ -184,7 +184,7 @@ func TestStructures(t *testing.T) {
 	} {
 		var err error
 		n := allocated(func() { _, err = Format{}.Decode(withFooter(nil, footer), 10, kerchunk.Limits{}) })
-		if !errors.Is(err, scan.ErrCorrupt) && !errors.Is(err, scan.ErrUnsupported) || n > 32<<20 {
+		if !errors.Is(err, scan.ErrCorrupt) && !errors.Is(err, scan.ErrUnsupported) || n > 96<<20 {
 			t.Errorf("%s: %v, with %d bytes of memory", name, err, n)
 		}
 		// The library would follow them as deeply as they go.

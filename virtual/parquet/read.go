@@ -180,7 +180,8 @@ func (t *table) setPath(row int, x kerchunk.Reference, text []byte) error {
 		if err := t.reserve(int64(len(text)) + 48); err != nil {
 			return err
 		}
-		// Rows that follow each other mostly have the same file. Older ones are not needed.
+		// Rows that follow each other mostly have the same file. Older ones are not
+		// needed.
 		if len(t.urls) == mostURLs {
 			clear(t.urls)
 		}
