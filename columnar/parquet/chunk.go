@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"math"
 	"math/bits"
 	"unicode/utf8"
 
@@ -529,12 +528,4 @@ func (s *sink) column() (columnar.Column, error) {
 	}
 	s.lists = append(s.lists, int64(s.entries))
 	return columnar.Column{Rows: s.rows, Valid: s.listValid, Offsets: s.lists, Elements: &c}, nil
-}
-
-// int32Of returns n if it fits a field of 32 bits.
-func int32Of(n int, what string) (int64, error) {
-	if n > math.MaxInt32 {
-		return 0, unsupportedf("%s of %d bytes; write smaller row groups", what, n)
-	}
-	return int64(n), nil
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"math/bits"
 
 	"varve.dev/zarr/columnar"
@@ -496,4 +497,12 @@ func (e *encoder) addPage(h *pageHeader, data []byte) error {
 	e.out.bytes += int64(len(header) + len(e.packed))
 	e.out.meta.uncompressed += int64(len(header) + len(data))
 	return nil
+}
+
+// int32Of returns n if it fits a field of 32 bits.
+func int32Of(n int, what string) (int64, error) {
+	if n > math.MaxInt32 {
+		return 0, unsupportedf("%s of %d bytes; write smaller row groups", what, n)
+	}
+	return int64(n), nil
 }
