@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// TestColumnarTables exports groups of xarray and zarr-python as Parquet and as files and streams
-// of Arrow: in long form with coordinates of one and two axes, side by side, of all types
-// and in other calendars, ragged sets, structs, empty arrays and single values, stored in
-// regular and rectilinear chunks and in shards, of both formats. pyarrow, pandas, Polars
-// and DuckDB read the rows that xarray has. Row groups are chunks, and have statistics.
+// TestColumnarTables exports groups of xarray and zarr-python as Parquet and as files and
+// streams of Arrow: in long form with coordinates of one and two axes, side by side, of
+// all types and in other calendars, ragged sets, structs, empty arrays and single values,
+// stored in regular and rectilinear chunks and in shards, of both formats. pyarrow,
+// pandas, Polars and DuckDB read the rows of xarray. Row groups are chunks.
 func TestColumnarTables(t *testing.T) {
 	python := interpreter(t)
 	if out, err := exec.Command(python, "-c", "import pyarrow, duckdb, polars, pandas, xarray").CombinedOutput(); err != nil {

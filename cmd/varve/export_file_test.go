@@ -78,6 +78,7 @@ func TestExportNetCDFRefused(t *testing.T) {
 		"--deflate is for netcdf4":                    {"era.zarr", "--format", "cdf5", "--deflate", "1"},
 		"a level is from 0 to 9":                      {"era.zarr", "--deflate", "10"},
 		"--header is for csv":                         {"era.zarr", "--header"},
+		"to be unlimited: there are lat, time":        {"era.zarr", "--unlimited", "tim"},
 	} {
 		args = append([]string{"export", at(args[0]), "-o", at("old.nc")}, args[1:]...)
 		if _, text, status := execute(t, "", args...); status == 0 || !strings.Contains(text, want) {

@@ -148,9 +148,13 @@ func TestExportTablesRefused(t *testing.T) {
 	dir := era(t)
 	at := func(name string) string { return filepath.Join(dir, name) }
 	must(t, "", "create", at("era.zarr/c"), "--shape", "2", "--dtype", "complex64", "--chunks", "2", "--dimension-names", "z")
+	must(t, "", "create", at("era.zarr/long"), "--shape", "4611686018427387904", "--dtype", "int8", "--chunks", "1", "--dimension-names", "n")
 	overwrite(t, at("old.parquet"), "old")
 	for want, args := range map[string][]string{
 		"c: elements of type complex64 have no type in tables": {"era.zarr/c"},
+		"axis 0 has 4,611,686,018,427,387,904 chunks":          {"era.zarr/long"},
+		"--split takes at most 16,777,216 elements":            {"era.zarr/long", "--split", "n:1", "--format", "raw"},
+		"there would be 100,000 files":                         {"era.zarr/long", "--split", "n:1", "--select", "0:100000"},
 		"a table has arrays that share their dimensions":       {"era.zarr"},
 		"the file would have more than --limit":                {"era.zarr/t2m", "--limit", "1kB", "--format", "arrow"},
 		"--deflate is for netcdf4 and GeoTIFF":                 {"era.zarr/t2m", "--deflate", "1"},

@@ -73,6 +73,19 @@ func Beside(ctx context.Context, a *zarr.Array, name string) (*zarr.Array, error
 	return nil, fs.ErrNotExist
 }
 
+// GroupAttributes returns the attributes of a group above an array, or nil if there is
+// none there that can be read: such a group describes nothing.
+func GroupAttributes(ctx context.Context, a *zarr.Array, at string) ([]byte, error) {
+	g, err := a.Location().Root().At(at).OpenGroup(ctx, readOptions(a))
+	switch {
+	case err == nil:
+		return g.Attributes(), nil
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), errors.Is(err, zarr.ErrInvalidMetadata), errors.Is(err, zarr.ErrUnsupported):
+		return nil, nil
+	}
+	return nil, err
+}
+
 // readOptions returns the options for reading arrays beside a: its limits, codecs,
 // observer and so on. It omits options that apply to a alone.
 func readOptions(a *zarr.Array) *zarr.Options {

@@ -49,7 +49,7 @@ func (p *planner) findStored(ctx context.Context) error {
 	}
 	for at := a.Path(); at != ""; {
 		at = above(at)
-		attributes, err := describing(ctx, a, at)
+		attributes, err := cf.GroupAttributes(ctx, a, at)
 		if err != nil {
 			return err
 		}
@@ -72,18 +72,6 @@ func above(at string) string {
 		return ""
 	}
 	return at
-}
-
-// describing returns the attributes of a group above an array, nil if there is none.
-func describing(ctx context.Context, a *zarr.Array, at string) ([]byte, error) {
-	g, err := a.Location().Root().At(at).OpenGroup(ctx, reading(a))
-	switch {
-	case err == nil:
-		return g.Attributes(), nil
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), errors.Is(err, zarr.ErrInvalidMetadata), errors.Is(err, zarr.ErrUnsupported):
-		return nil, nil // such a group describes nothing
-	}
-	return nil, err
 }
 
 // reading returns the options for reading nodes beside an array.

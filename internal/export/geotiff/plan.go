@@ -244,7 +244,7 @@ func (p *planner) setSample(ctx context.Context) error {
 	}
 	var outer []byte // the attributes of its group
 	if at := p.source.Array.Path(); at != "" {
-		if outer, err = describing(ctx, p.source.Array, above(at)); err != nil {
+		if outer, err = cf.GroupAttributes(ctx, p.source.Array, above(at)); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"path"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // group is a group of a file.
@@ -79,22 +81,19 @@ type planner struct {
 	Format
 	ctx   context.Context
 	ids   int32
-	grown map[string]bool // the dimensions that --unlimited names, and whether there are any
+	names map[string]bool // of all dimensions
 }
 
 // plan returns what a file has. It reads no elements.
 func (f Format) plan(ctx context.Context, d *export.Dataset) (*group, error) {
-	p := &planner{Format: f, ctx: ctx, grown: map[string]bool{}}
-	for _, name := range f.Unlimited {
-		p.grown[name] = false
-	}
+	p := &planner{Format: f, ctx: ctx, names: map[string]bool{}}
 	root, err := p.group(nil, "", d)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range f.Unlimited {
-		if !p.grown[name] {
-			return nil, unfit("no array has a dimension %q, which is to be unlimited", name)
+		if !p.names[name] {
+			return nil, unfit("no array has a dimension %q, which is to be unlimited: there are %s", name, quantity.List(slices.Sorted(maps.Keys(p.names))...))
 		}
 	}
 	return root, f.checkVariant(root)
@@ -176,10 +175,8 @@ func (p *planner) dimension(g *group, v *variable, name string, length int64, gr
 	if name == "" {
 		return p.anonymous(g, v, length), nil
 	}
-	if _, named := p.grown[name]; named {
-		p.grown[name], grows = true, true
-	}
-	grows = grows && (p.Unlimited == nil || slices.Contains(p.Unlimited, name))
+	p.names[name] = true
+	grows = slices.Contains(p.Unlimited, name) || grows && p.Unlimited == nil
 	for at := g; at != nil; at = at.above {
 		i := slices.IndexFunc(at.dimensions, func(d *dimension) bool { return d.name == name })
 		switch {

@@ -4,15 +4,12 @@ package plain
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
-	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/checked"
@@ -183,14 +180,7 @@ func (a *array) above(ctx context.Context) ([]byte, error) {
 	if path.IsRoot() {
 		return nil, nil
 	}
-	g, err := a.source.Location().Root().At(path.Parent().String()).OpenGroup(ctx, nil)
-	switch {
-	case err == nil:
-		return g.Attributes(), nil
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), errors.Is(err, zarr.ErrInvalidMetadata), errors.Is(err, zarr.ErrUnsupported):
-		return nil, nil // such a group describes nothing
-	}
-	return nil, err
+	return cf.GroupAttributes(ctx, a.source, path.Parent().String())
 }
 
 // demand tells what a chunk of a coarsened array takes.

@@ -112,9 +112,9 @@ func (e *exporting) check() error {
 	if e.split != "" && isOutput(e.file) {
 		return failure.BadUsage("--split makes several files: give -o with %%Y-%%m or %%N in the name, as -o 'part-%%N.nc'")
 	}
-	isText := e.as == export.CSV || e.as == export.JSON
+	isBinary := e.as == export.Raw || e.as == export.NPY || isTable(e.as)
 	// Binary data can leave a terminal unusable.
-	if isOutput(e.file) && !isText && !e.flags.isFile(e.as) && console.IsTerminal(e.OutOrStdout()) {
+	if isOutput(e.file) && isBinary && console.IsTerminal(e.OutOrStdout()) {
 		return failure.BadUsage("%s is not for terminals: give -o FILE, or --format csv", e.as)
 	}
 	return nil

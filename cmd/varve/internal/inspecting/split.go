@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"varve.dev/zarr"
 	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
@@ -70,6 +71,10 @@ func (e *exporting) parts(whole cargo) ([]piece, error) {
 	places, err := s.places()
 	if err != nil {
 		return nil, err
+	}
+	if len(places) > mostFiles {
+		return nil, fmt.Errorf("%w: there would be %s, and at most %s are made: choose longer parts, or select some (--select)",
+			zarr.ErrLimit, phrase.Plural(int64(len(places)), "file"), phrase.Count(mostFiles))
 	}
 	var pieces []piece
 	seen := map[string]int{}
@@ -151,8 +156,17 @@ func (s *splitting) readTimes(e *exporting, wanted bool) error {
 	return err
 }
 
+const (
+	mostSplit = cf.MaxCoordinate // elements of the dimension
+	mostFiles = 1 << 16
+)
+
 // places returns the places of the selected elements in each part.
 func (s *splitting) places() (parts [][]int64, err error) {
+	if s.along.Count > mostSplit {
+		return nil, fmt.Errorf("%w: --split takes at most %s of a dimension, and %q has %s: select a part (--select)",
+			zarr.ErrLimit, phrase.Plural(mostSplit, "element"), s.dimension, phrase.Count(s.along.Count))
+	}
 	if s.at != nil && s.by != byChunk && !isNumber(s.by) {
 		of := map[calendar.Date]int{}
 		for place := range s.along.Count {

@@ -4,8 +4,11 @@ package tables
 
 import (
 	"cmp"
+	"fmt"
 	"iter"
 
+	"varve.dev/zarr"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/export"
@@ -23,12 +26,14 @@ const (
 	// mostAside bounds the bytes of a unit of several arrays. Longer ones are cut within
 	// chunks, which are then decoded several times.
 	mostAside = 512 << 20
+	// mostChunks bounds the chunks along an axis, which are counted one by one.
+	mostChunks = 1 << 24
 )
 
 // cut sets the places along each axis where units begin and end: at the borders of
 // chunks, or inner chunks, of an array. Short chunks are joined up to so many rows, along
 // the last axes first.
-func (t *table) cut(main *export.Source, rows int64) {
+func (t *table) cut(main *export.Source, rows int64) error {
 	t.cuts, t.longest, t.row, t.most = make([][]int64, len(t.shape)), 1, 0, mostRows
 	aside := int64(0)
 	for _, a := range t.arrays {
@@ -41,7 +46,14 @@ func (t *table) cut(main *export.Source, rows int64) {
 	}
 	t.most = min(mostRows, max(1, mostBytes/max(1, t.row)))
 	rows = min(cmp.Or(rows, JoinedRows), t.most)
-	axes := (*subset.Elements)(main.Selection).Axes()
+	of, finest := (*subset.Elements)(main.Selection), main.Array.Core().State().Finest()
+	axes := of.Axes()
+	for i, n := range t.shape {
+		if chunks := of.Touched(finest)[axes[i]].Len(); n > 0 && chunks > mostChunks {
+			return fmt.Errorf("%w: axis %d has %s, and a table takes at most %s along an axis: select a part (--select)",
+				zarr.ErrLimit, axes[i], phrase.Plural(chunks, "chunk"), phrase.Count(mostChunks))
+		}
+	}
 	// others are the rows of a unit along the axes but the one that is cut.
 	others := int64(1)
 	for i := range t.shape {
@@ -62,8 +74,8 @@ func (t *table) cut(main *export.Source, rows int64) {
 				return t.fits(from, to) && (aside < 2 || checked.Capped(to-from, rows, t.row) <= mostAside)
 			}
 		}
-		along, _ := (*subset.Elements)(main.Selection).Along(axes[i])
-		t.cuts[i] = cutsOf(main.Array.Core().State().Finest().Axis(axes[i]), along, most, fits)
+		along, _ := of.Along(axes[i])
+		t.cuts[i] = cutsOf(finest.Axis(axes[i]), along, most, fits)
 		longest := int64(0)
 		for k, at := range t.cuts[i][1:] {
 			longest = max(longest, at-t.cuts[i][k])
@@ -72,6 +84,7 @@ func (t *table) cut(main *export.Source, rows int64) {
 		t.longest = checked.Capped(t.longest, max(1, longest))
 		joined = joined && len(t.cuts[i]) <= 2
 	}
+	return nil
 }
 
 // fits reports whether the elements of the lists of some rows are few enough for a batch.

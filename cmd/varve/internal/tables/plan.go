@@ -112,8 +112,7 @@ func (f *Format) table(ctx context.Context, d *export.Dataset, note func(name, t
 	if t.rows, ok = checked.Product(t.shape...); !ok {
 		return nil, fmt.Errorf("%w: the rows of shape %v", zarr.ErrOverflow, t.shape)
 	}
-	t.cut(main.Source, f.JoinedRows)
-	return t, nil
+	return t, t.cut(main.Source, f.JoinedRows)
 }
 
 // candidates returns the arrays of a data set that may be columns. sets are those that

@@ -342,6 +342,22 @@ func TestRefused(t *testing.T) {
 	g.check(false, 0, "a:int32", "7")
 }
 
+// TestTurned checks that batches end with chunks, whatever the order of a selection.
+func TestTurned(t *testing.T) {
+	for want, item := range map[string]selection.Item{
+		"[[5 4] [3 2 1] [0]]":     selection.Stepped(5, selection.Open, -1),
+		"[[0] [2] [4]]":           selection.Stepped(0, 6, 2),
+		"[[1 3] [4] [2] [5] [0]]": selection.List(1, 3, 4, 2, 5, 0),
+	} {
+		g := newGroup(t)
+		add[int32](g, "a", "x", []int64{6}, []grid.Cut{grid.Edges(1, 3, 2)}, nil, 0, 1, 2, 3, 4, 5)
+		d := g.dataset(false, func(*zarr.Array) selection.Selection { return selection.Orthogonal{item} })
+		if s, _, err := exported(t.Context(), d, 1); err != nil || fmt.Sprint(s.batches) != want {
+			t.Errorf("%v, %v, want %s", s.batches, err, want)
+		}
+	}
+}
+
 // TestLongChunks checks that a chunk of many rows becomes several batches, with the
 // elements of its own rows.
 func TestLongChunks(t *testing.T) {
