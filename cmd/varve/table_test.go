@@ -170,7 +170,8 @@ func TestCreateFromTable(t *testing.T) {
 		if got := must(t, "", "attrs", g); !strings.Contains(got, `"title": "T"`) {
 			t.Error(got)
 		}
-		// Another table of the same columns.
+		// Another table of the same columns. An array of another dimension stays.
+		must(t, "", "create", g+"/lookup", "--shape", "2", "--dtype", "int8", "--dimension-names", "code")
 		more := writeTable(t, filepath.Join(dir, "more"+ext), stations(6), 4, 1)
 		must(t, "", "append", g, more, "--expect", "5")
 		if got := chunkShapes(t, g+"/t"); got != "[[2,3,4,1]]" {
