@@ -439,3 +439,21 @@ func TestTableUndone(t *testing.T) {
 		t.Error(names, err)
 	}
 }
+
+// TestTableThereAndBack exports a group that was made of a table, and makes another one of
+// the file: the same values and attributes.
+func TestTableThereAndBack(t *testing.T) {
+	dir := t.TempDir()
+	columns := append(stations(1), tableColumn{"l", listType, false, []any{[]int32{1, 2}, []int32{}, []int32{}, []int32{3}, []int32{4}}})
+	g := filepath.Join(dir, "g.zarr")
+	must(t, "", "create", g, "--from", writeTable(t, filepath.Join(dir, "a.arrow"), columns, 2, 3))
+	for _, name := range []string{"b.arrow", "b.arrows", "b.parquet"} {
+		file, back := filepath.Join(dir, name), filepath.Join(dir, name+".zarr")
+		must(t, "", "export", g, "-o", file, "--row-group-rows", "1")
+		must(t, "", "create", back, "--from", file)
+		must(t, "", "equal", g, back)
+		if got := must(t, "", "diff", g, back); strings.Contains(got, "attribute") || strings.Contains(got, "chunk") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
