@@ -64,8 +64,6 @@ replace varve.dev/zarr => ../
 
 replace varve.dev/zarr/codec/extra => ../codec/extra
 
-replace varve.dev/zarr/columnar => ../columnar
-
 replace varve.dev/zarr/store/s3 => ../store/s3
 
 replace varve.dev/zarr/virtual/parquet => ../virtual/parquet

@@ -162,6 +162,8 @@ func newExampleFolder(t *testing.T) string {
 		}
 		overwrite(t, name, string(file))
 	}
+	salesTables(t, ".")
+	must(t, "", "create", "orders.zarr", "--from", "sales.parquet")
 	overwrite(t, "readings.raw", fmt.Sprintf("%16s", ""))
 	return dir
 }

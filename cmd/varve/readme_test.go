@@ -96,6 +96,7 @@ func newScriptFolder(t *testing.T) {
 	daysNPY(t, "times.npy", 0, 31)
 	daysNPY(t, "day-time.npy", 365, 1)
 	newOldFolder(t)
+	salesTables(t, ".")
 	for node, fields := range map[string]string{
 		"stations.zarr":     `[["name", "<U8"], ["lat", "<f4"]]`,
 		"table.zarr/events": `[["time", "<M8[s]"], ["text", "<U8"]]`,

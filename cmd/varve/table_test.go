@@ -21,14 +21,17 @@ import (
 	"varve.dev/zarr/columnar/parquet"
 )
 
-// tableColumn is a column of a test: its values as int64, float64, string or []int32, and
-// nil for null.
+// tableColumn is a column of a test: its values as int, tall, float64, string or []int32,
+// and nil for null.
 type tableColumn struct {
 	name     string
 	typ      columnar.Type
 	nullable bool
 	values   []any
 }
+
+// tall is a decimal that no int64 has.
+type tall struct{}
 
 // column returns rows of a column.
 func (c tableColumn) column(from, to int) (out columnar.Column) {
@@ -50,6 +53,8 @@ func (c tableColumn) column(from, to int) (out columnar.Column) {
 		case int:
 			raw = binary.LittleEndian.AppendUint64(nil, uint64(int64(v)))
 			raw = append(raw, bytes.Repeat([]byte{byte(v >> 63)}, 8)...)[:c.typ.Bytes()]
+		case tall:
+			raw = append(make([]byte, 15), 1)
 		case float64:
 			raw = binary.LittleEndian.AppendUint64(nil, math.Float64bits(v))
 		case string:
@@ -113,6 +118,14 @@ func writeTable(t *testing.T, file string, columns []tableColumn, rows ...int) s
 		t.Fatal(err)
 	}
 	return file
+}
+
+// salesTables writes the tables of examples.
+func salesTables(t *testing.T, dir string) {
+	t.Helper()
+	for i, name := range []string{"sales", "may", "june", "more"} {
+		writeTable(t, filepath.Join(dir, name+".parquet"), stations(1+5*i), 5)
+	}
 }
 
 var (
@@ -184,11 +197,15 @@ func TestTableFromPipe(t *testing.T) {
 	}
 	for chunks, want := range map[string]string{"2": "every [2]", "[[1,4]]": "[[1,4]]", "100": "every [100]"} {
 		g := filepath.Join(dir, fmt.Sprintf("%d.zarr", len(want)))
-		must(t, string(raw), "create", g, "--from", "-", "--format", "arrow", "--chunks", chunks, "--dimension-names", "station", "--compressor", "none")
+		must(t, string(raw), "create", g, "--from", "-", "--chunks", chunks, "--dimension-names", "station", "--compressor", "none")
 		if got := chunkShapes(t, g+"/name"); got != want {
 			t.Errorf("--chunks %s: %s, want %s", chunks, got, want)
 		}
-		must(t, string(raw), "append", g, "-", "--format", "arrow")
+		if must(t, string(raw), "append", g, "-", "--dry-run"); chunks == "2" {
+			must(t, string(raw), "append", g, "-", "--format", "arrow")
+		} else {
+			must(t, string(raw), "append", g, "-")
+		}
 		if got := must(t, "", "export", g+"/name", "--format", "json"); got != `["a","","c","d","e","a","","c","d","e"]`+"\n" {
 			t.Error(got)
 		}
@@ -197,11 +214,11 @@ func TestTableFromPipe(t *testing.T) {
 		}
 	}
 	g := filepath.Join(dir, "dry.zarr")
-	must(t, string(raw), "create", g, "--from", "-", "--format", "arrow", "--dry-run")
+	must(t, string(raw), "create", g, "--from", "-", "--dry-run")
 	if _, err := os.Stat(g); err == nil {
 		t.Error("a dry run has made a group")
 	}
-	if out := decode(t, must(t, string(raw), "create", g, "--from", "-", "--format", "arrow", "--json")); out["node_type"] != "group" && out["kind"] != "group" && out["path"] != g {
+	if out := decode(t, must(t, string(raw), "create", g, "--from", "-", "--json")); out["node_type"] != "group" && out["kind"] != "group" && out["path"] != g {
 		t.Error(out)
 	}
 }
@@ -367,7 +384,14 @@ func TestTableRefused(t *testing.T) {
 	if after := treeOf(t, dir); after != before {
 		t.Errorf("something has changed:\n%s\n%s", before, after)
 	}
-	// A large decimal is refused by its row group, and one of few digits is not.
+	// Decimals of many digits are stored if they have few, and refused if they do not.
+	long := stations(1)
+	long[4].typ.Precision = 38
+	long[4].values[3] = tall{}
+	writeTable(t, "long.arrow", long, 5)
+	if _, errs, status := execute(t, "", "create", "new.zarr", "--from", "long.arrow"); status != 1 || !strings.Contains(errs, `column "price" in batch 0: a decimal has more digits than an int64`) {
+		t.Errorf("status %d, %s", status, errs)
+	}
 	must(t, "", "create", "digits.zarr", "--from", "digits.arrow")
 	must(t, "", "create", "g.zarr", "--from", "a.arrow", "--overwrite", "--yes")
 }
@@ -382,7 +406,7 @@ func TestTableInterrupted(t *testing.T) {
 	g := filepath.Join(dir, "g.zarr")
 	must(t, "", "create", g, "--from", writeTable(t, filepath.Join(dir, "a.arrow"), stations(1), 5))
 	before := treeOf(t, dir)
-	for _, args := range [][]string{{"append", g, "-", "--format", "arrow"}, {"create", dir + "/new.zarr", "--from", "-", "--format", "arrow"}} {
+	for _, args := range [][]string{{"append", g, "-", "--format", "arrow"}, {"create", dir + "/new.zarr", "--from", "-"}} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		in := notified{silent(t), make(chan struct{})}
 		go func() {
@@ -396,5 +420,21 @@ func TestTableInterrupted(t *testing.T) {
 	}
 	if after := treeOf(t, dir); after != before {
 		t.Errorf("something has changed:\n%s\n%s", before, after)
+	}
+}
+
+// TestTableUndone makes a table in a group of format 2, whose chunks have one length. The
+// new group is deleted again.
+func TestTableUndone(t *testing.T) {
+	dir := t.TempDir()
+	old := filepath.Join(dir, "old.zarr")
+	must(t, "", "create", old, "--group", "--zarr-format", "2")
+	file := writeTable(t, filepath.Join(dir, "a.arrow"), stations(1), 2, 3)
+	_, errs, status := execute(t, "", "create", old+"/table", "--from", file)
+	if status != 1 || !strings.Contains(errs, "the new group was deleted again") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	if names, err := filepath.Glob(old + "/table*"); len(names) > 0 || err != nil {
+		t.Error(names, err)
 	}
 }

@@ -48,13 +48,9 @@ func (d *decoder) decompress(raw []byte) []byte {
 	case n < 0:
 		d.corrupt("the length of a compressed buffer is wrong")
 		return nil
-	case n > d.room:
-		d.err = d.r.exceeds()
-		return nil
-	case n == 0:
+	case n == 0 || !d.spend(n):
 		return nil
 	}
-	d.spend(n)
 	out, err := inflate(d.codec, raw, n)
 	if err != nil || int64(len(out)) != n {
 		d.corrupt("a buffer does not decompress to the length that it says")

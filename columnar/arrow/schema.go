@@ -120,7 +120,9 @@ func (p *parser) columns(l *layout) {
 // be null where that is.
 func (p *parser) layout(t table, above string, nullable bool, depth int) (*layout, error) {
 	l := &layout{field: columnar.Field{Name: above + t.text(0), Nullable: nullable || t.number(1, 1, 0) != 0, Metadata: t.pairs(6)}}
-	l.code = int(t.number(2, 1, 0))
+	if l.code = int(t.number(2, 1, 0)); t.b.err != nil {
+		return nil, t.b.err
+	}
 	if depth > maxDepth {
 		return nil, l.unsupported("is deeper in structs than %d", maxDepth)
 	}

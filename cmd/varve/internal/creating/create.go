@@ -45,7 +45,7 @@ type creation struct {
 	shards, index              string
 	codecs, compressor, keys   string
 	names, attributes, from    string
-	nulls, fromFormat          string
+	nulls                      string
 	grow                       string
 	format                     int
 	group, overwrite, listed   bool
@@ -91,9 +91,8 @@ needs --yes elsewhere, before it replaces a group with members, or an array by a
 	flagtext.Var(f, &c.keys, "chunk-key-encoding", "default/", "`ENCODING` of keys: default., v2. or v2/", flagtext.Syntax(argument.KeyEncoding))
 	flagtext.Var(f, &c.names, "dimension-names", "", "the `NAMES` of the dimensions, such as time,lat", flagtext.Syntax(facts.ParseNames))
 	flagtext.Var(f, &c.attributes, "attributes", "", "user attributes as a `JSON` object", flagtext.Syntax(parseAttributes))
-	flagtext.Var(f, &c.from, "from", "", "take shape, type and values from a `FILE`: a.npy, day.nc/t, table.parquet", argument.FileName)
-	flagtext.Var(f, &c.fromFormat, "format", "", "the `FORMAT` of --from, if its name does not tell: npy, parquet, arrow or arrows", flagtext.OneOf("npy", "parquet", "arrow", "arrows"))
-	flagtext.Var(f, &c.nulls, "nulls", "fill", "what NODE has for the nulls of a table: fill, fill:TEXT or mask", func(s string) error {
+	flagtext.Var(f, &c.from, "from", "", "shape, type and values of a `FILE`: a.npy, day.nc/t, t.parquet", argument.FileName)
+	flagtext.Var(f, &c.nulls, "nulls", "", "the `FORM` of nulls of a table: fill, fill:TEXT or mask", func(s string) error {
 		_, err := tabular.ParseNulls(s)
 		return err
 	})
@@ -106,11 +105,14 @@ needs --yes elsewhere, before it replaces a group with members, or an array by a
 		if err := c.check(cmd); err != nil {
 			return err
 		}
-		switch isTable := c.from != "" && tabular.IsTable(c.from, c.fromFormat); {
+		isTable, err := tabular.IsTable(cmd, c.from, "")
+		switch {
+		case err != nil:
+			return err
 		case isTable:
 			return c.createTable(cmd, args[0])
 		case cmd.Flags().Changed("nulls"):
-			return failure.BadUsage("--nulls is for tables: --from table.parquet, or --format arrow")
+			return failure.BadUsage("--nulls is for tables, as in --from table.parquet")
 		case c.group:
 			return c.createGroup(cmd, args[0])
 		}

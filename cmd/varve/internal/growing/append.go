@@ -201,7 +201,7 @@ func notMade(cmd *cobra.Command, location string, sources []string, err error) e
 	switch {
 	case node.IsLocation(sources[0]):
 		return fmt.Errorf("%w; varve copy %s %s makes it of the first source", err, first, to)
-	case strings.EqualFold(path.Ext(sources[0]), ".npy"), tabular.IsTable(sources[0], ""):
+	case strings.EqualFold(path.Ext(sources[0]), ".npy"), isTable(cmd, sources[0]):
 		return fmt.Errorf("%w; varve create %s --from %s makes it of the first file", err, to, first)
 	}
 	return err
@@ -210,9 +210,12 @@ func notMade(cmd *cobra.Command, location string, sources []string, err error) e
 // growOf appends groups, or files of other formats, to the arrays of a group that have
 // their names.
 func growOf(cmd *cobra.Command, location string, sources []string, missing error, formatName, axis string, c *growth.Change) error {
-	isTable := func(s string) bool { return tabular.IsTable(s, formatName) }
-	if missing == nil && len(sources) > 0 && slices.ContainsFunc(sources, isTable) {
-		return growTables(cmd, location, sources, formatName, axis, c)
+	if missing == nil {
+		if are, err := areTables(cmd, sources, formatName); err != nil {
+			return err
+		} else if are {
+			return growTables(cmd, location, sources, axis, c)
+		}
 	}
 	isSource := func(s string) bool { return formatName == "" && node.IsLocation(s) }
 	for _, s := range sources {

@@ -16,15 +16,36 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/tabular"
 )
 
+// areTables reports whether sources are tables: all, or none.
+func areTables(cmd *cobra.Command, sources []string, formatName string) (bool, error) {
+	tables, other := 0, ""
+	for _, s := range sources {
+		is, err := tabular.IsTable(cmd, s, formatName)
+		if err != nil {
+			return false, err
+		}
+		if is {
+			tables++
+		} else {
+			other = s
+		}
+	}
+	if tables > 0 && other != "" {
+		return false, failure.BadUsage("%s is no table, and others are: append them one by one", other)
+	}
+	return tables > 0, nil
+}
+
+// isTable reports whether a file has the name of a table.
+func isTable(cmd *cobra.Command, file string) bool {
+	is, err := tabular.IsTable(cmd, file, "")
+	return is && err == nil
+}
+
 // growTables appends tables to the arrays of a group that have the names of their
 // columns. All tables are staged before the first one is appended: a table that does not
 // fit changes nothing. Each is one transaction, and each of its batches a chunk.
-func growTables(cmd *cobra.Command, location string, sources []string, formatName, axis string, c *growth.Change) (err error) {
-	for _, s := range sources {
-		if !tabular.IsTable(s, formatName) {
-			return failure.BadUsage("%s is no table, and others are: append them one by one", s)
-		}
-	}
+func growTables(cmd *cobra.Command, location string, sources []string, axis string, c *growth.Change) (err error) {
 	if n, err := strconv.Atoi(axis); err == nil && n != 0 && n != -1 {
 		return failure.BadArgument("--axis %s: the columns of a table have one axis", axis)
 	}

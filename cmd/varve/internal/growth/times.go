@@ -37,7 +37,7 @@ func (t *Times) Flags(c *cobra.Command) {
 	t.reading = func() *zarr.Options { return session.Reading(c) }
 	f.StringVar(&t.Coordinate, "time", "", "for calendars: the coordinate `COORD` with the times")
 	f.StringVar(&t.Start, "start", "", "for calendars: the `DATE` of element 0, such as 1979-01-01")
-	flagtext.Var(f, &t.Step, "step", "", "for calendars: the `TIME` between elements: 1d, 6h, 30min or 1mo", flagtext.Syntax(calendar.ParseStep))
+	flagtext.Var(f, &t.Step, "step", "", "for calendars: the `TIME` between elements: 1d, 6h or 1mo", flagtext.Syntax(calendar.ParseStep))
 	flagtext.Var(f, &t.Calendar, "calendar", "", "the `NAME` of the calendar: standard, noleap, 360_day …", flagtext.Syntax(calendar.Parse))
 	flagtext.Propose(c, "step", "1d", "6h", "1h", "1mo")
 	flagtext.Propose(c, "calendar", "standard", "proleptic_gregorian", "noleap", "all_leap", "360_day", "julian")

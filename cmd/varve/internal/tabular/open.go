@@ -5,6 +5,7 @@
 package tabular
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -27,8 +28,23 @@ import (
 // apart.
 var Formats = []export.Format{export.Parquet, export.Arrow, export.Arrows}
 
-// IsTable reports whether a file is a table, by --format or by its extension.
-func IsTable(file, format string) bool {
+// IsTable reports whether a file is a table, by --format or by its extension. Standard
+// input is one if it begins like one; what is read of it is put back.
+func IsTable(cmd *cobra.Command, file, format string) (bool, error) {
+	if format == "" && file == "-" && !console.IsTerminal(cmd.InOrStdin()) {
+		head, in := make([]byte, 6), localfile.Patient(cmd.Context(), cmd.InOrStdin())
+		n, err := io.ReadFull(in, head)
+		cmd.SetIn(io.MultiReader(bytes.NewReader(head[:n]), in))
+		if err != nil && err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return false, fmt.Errorf("read standard input: %w", err)
+		}
+		begins := func(magic string) bool { return strings.HasPrefix(string(head[:n]), magic) }
+		return begins("PAR1") || begins("ARROW1") || begins("\xff\xff\xff\xff"), nil
+	}
+	return isNamed(file, format), nil
+}
+
+func isNamed(file, format string) bool {
 	if format == "" && !strings.Contains(file, "://") {
 		format = strings.TrimPrefix(strings.ToLower(filepath.Ext(file)), ".")
 	}

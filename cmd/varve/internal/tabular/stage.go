@@ -56,7 +56,7 @@ func ParseNulls(s string) (n Nulls, err error) {
 		n.text = &text
 	case s == "mask":
 		n.mask = true
-	case s != "fill":
+	case s != "fill" && s != "":
 		err = fmt.Errorf("%q is none of fill, fill:TEXT and mask", s)
 	}
 	return n, err
