@@ -10,6 +10,8 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/strided"
 )
 
 // Summary says what the elements of a chunk have in common.
@@ -59,6 +61,19 @@ func (c *Comparer) Summarize(elems, fill []byte) (s Summary) {
 		elems = elems[k*size:]
 	}
 	return s
+}
+
+// SummarizeView is Summarize for elements that need not be contiguous.
+func (c *Comparer) SummarizeView(v strided.View, fill []byte) Summary {
+	if data, ok := v.Bytes(); ok {
+		return c.Summarize(data, fill)
+	}
+	n := v.ElementBytes()
+	room := budget.Get(n)
+	defer room.Put()
+	data := room.Bytes(n)
+	strided.Copy(strided.Contiguous(data, v.Shape, v.Size), v)
+	return c.Summarize(data, fill)
 }
 
 // count returns how many ranks are the given one.

@@ -119,9 +119,28 @@ func (c *Chain) EncodePart(ctx context.Context, w *Work, e Edit, src Source) (ou
 	defer parallel.Recover(&err)
 	if !c.inOrder {
 		e = c.permutedEdit(e)
+		if w.Notes != nil {
+			reordered := *w
+			reordered.Notes, w = permutedNotes{w.Notes, c}, &reordered
+		}
 	}
 	out, err = c.serial.(PartialEncoder).EncodePart(ctx, w, e, src)
 	return out, c.failSerial(err)
+}
+
+// permutedNotes are notes about inner chunks whose axes are in the order of the encoded
+// array.
+type permutedNotes struct {
+	Notes
+	chain *Chain
+}
+
+// Note implements [Notes].
+func (n permutedNotes) Note(index []int64, elems strided.View) {
+	if elems.Data != nil {
+		elems.Shape, elems.Strides = n.chain.unpermuted(elems.Shape), n.chain.unpermuted(elems.Strides)
+	}
+	n.Notes.Note(n.chain.unpermuted(index), elems)
 }
 
 // permutedEdit returns e as a change of the encoded array.

@@ -112,7 +112,7 @@ func (e *Entries) Known(cell []int64) (s cf.Summary, n int64, known bool) {
 		return s, 0, false
 	}
 	n, _ = checked.Product(c.Logical...)
-	s, known = e.entry(cell, n, e.mark(chunk, version, c))
+	s, known = e.entry(cell, n, func() uint64 { return e.mark(chunk, version, c) })
 	return s, n, known
 }
 
@@ -133,10 +133,14 @@ func (e *Entries) Cells() iter.Seq[[]int64] {
 	}
 }
 
-// entry returns the entry of a cell with n elements if it has the given mark.
-func (e *Entries) entry(cell []int64, n int64, mark uint64) (s cf.Summary, ok bool) {
+// entry returns the entry of a cell with n elements if it has the given mark. Without an
+// entry no mark is computed.
+func (e *Entries) entry(cell []int64, n int64, mark func() uint64) (s cf.Summary, ok bool) {
 	b, at := e.place(cell)
-	if b == nil || binary.NativeEndian.Uint64(b.data[at:]) != mark {
+	if b == nil {
+		return s, false
+	}
+	if is := binary.NativeEndian.Uint64(b.data[at:]); is == 0 || is != mark() {
 		return s, false
 	}
 	data := b.data[at:]
