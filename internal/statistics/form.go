@@ -44,7 +44,7 @@ const number = 8
 
 // blockCells is how many entries one stored chunk of the statistics has, if the array has
 // as many cells. So few requests read all of them, and an update writes little.
-const blockCells = 16 << 10
+const blockCells = 4 << 10
 
 // mostBlock bounds the bytes of a block that another program has laid out, and mostHeld
 // those of the blocks that are held at once.
@@ -185,7 +185,7 @@ func (s *subject) document() ([]byte, error) {
 		"chunk_grid":         extension("regular", object{"chunk_shape": block}),
 		"chunk_key_encoding": extension("default", object{"separator": "/"}),
 		"codecs": []object{
-			extension("bytes", object{"endian": "little"}), extension("zstd", object{"level": 0, "checksum": true}),
+			extension("bytes", object{"endian": "little"}), extension("zstd", object{"level": 1, "checksum": true}),
 		},
 		"attributes": object{},
 	})
