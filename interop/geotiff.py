@@ -5,10 +5,14 @@
   write DIR                  writes the arrays of all cases to DIR
   read DIR FORMAT            compares the files DIR/CASE.FORMAT.tif (cog or geotiff) with the
                              cases: by rasterio (GDAL), tifffile and the validator of rio-cogeo
-  speed FILE COPY CODEC      writes the pixels of FILE to COPY by rasterio, and prints the
-                             seconds without reading
+  speed DIR VARVE            turns Zarr into GeoTIFF with Varve and with zarr-python and
+                             rasterio, three times in turns, and prints seconds, processor
+                             seconds and sizes
 """
 
+import os
+import resource
+import subprocess
 import sys
 import time
 import warnings
@@ -155,16 +159,56 @@ def read(name, want, file, form):
     same("pixels of tifffile", pages.reshape(array.shape), array)
 
 
-def speed(file, copy, codec):
-    with rasterio.open(file) as f:
-        pixels, profile = f.read(), f.profile
-    options = dict(driver="COG", count=profile["count"], height=profile["height"], width=profile["width"], dtype=profile["dtype"],
-                   crs=profile["crs"], transform=profile["transform"], compress=codec, predictor="YES", blocksize=512, num_threads="ALL_CPUS",
-                   resampling="average", level=6 if codec == "DEFLATE" else 3)
-    start = time.perf_counter()
-    with rasterio.open(copy, "w", **options) as f:
-        f.write(pixels)
-    print(f"{time.perf_counter() - start:.3f}")
+PIXELS = 8192
+
+
+def plane(kind):
+    """A field with noise, as floats or packed into int16."""
+    y, x = np.mgrid[0:PIXELS, 0:PIXELS].astype("f4") / 500
+    field = np.sin(x) * np.cos(y) * 20 + 280 + random.normal(0, 0.2, x.shape).astype("f4")
+    return field.astype("f4") if kind == "float32" else (field * 20).astype("i2")
+
+
+def timed(command):
+    """The seconds that a command takes, and those of processors. Python tells those after
+    its imports."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    out = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    after, seconds = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - start
+    if command[0] == sys.executable:
+        return tuple(float(n) for n in out.split())
+    return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def by_rasterio(source, file, form, codec, level):
+    """What a program without Varve does: the array into memory, and a file of it."""
+    import zarr
+    start = time.perf_counter(), time.process_time()
+    pixels = zarr.open_array(source + "/field", mode="r")[:]
+    how = dict(driver="COG", blocksize=512, resampling="average") if form == "cog" else dict(driver="GTiff", tiled=True, blockxsize=512, blockysize=512)
+    key, predictor = ("level", "YES") if form == "cog" else ("zlevel" if codec == "deflate" else "zstd_level", 3 if pixels.dtype.kind == "f" else 2)
+    with rasterio.open(file, "w", **how, count=1, height=PIXELS, width=PIXELS, dtype=pixels.dtype, compress=codec, predictor=predictor,
+                       num_threads="ALL_CPUS", **{key: level}) as f:
+        f.write(pixels, 1)
+    print(time.perf_counter() - start[0], time.process_time() - start[1])
+
+
+def speed(folder, varve):
+    for kind in ("float32", "int16"):
+        source, file = f"{folder}/{kind}.zarr", f"{folder}/speed.tif"
+        xr.Dataset({"field": (("y", "x"), plane(kind))}).to_zarr(source, mode="w", encoding={"field": {"chunks": (1024, 1024)}}, consolidated=False)
+        for form in ("cog", "geotiff"):
+            for codec, level in (("deflate", 4), ("deflate", 6), ("zstd", 3), ("zstd", 9)):
+                programs = dict(varve=[varve, "export", source + "/field", "-o", file, "--format", form, f"--{codec}", str(level)],
+                                rasterio=[sys.executable, __file__, "rasterio", source, file, form, codec, str(level)])
+                best, bytes_ = {}, {}
+                for _ in range(3):
+                    for name, command in programs.items():
+                        now = timed(command)
+                        best[name], bytes_[name] = min(best.get(name, now), now), os.path.getsize(file)
+                (a, c), (x, y) = best["varve"], best["rasterio"]
+                print(f"{kind} {form} {codec} {level}: varve {a:.2f} s, {c:.2f} s, {bytes_['varve'] / 1e6:.1f} MB;"
+                      f" rasterio {x:.2f} s, {y:.2f} s, {bytes_['rasterio'] / 1e6:.1f} MB; {x / a:.2f}, {y / c:.2f} times", flush=True)
 
 
 match sys.argv[1:]:
@@ -181,5 +225,7 @@ match sys.argv[1:]:
                 read(c[0], c[4], f"{root}/{c[0]}.{form}.tif", form)
             except SystemExit as e:
                 sys.exit(f"{c[0]}: {e}")
-    case ["speed", file, copy, codec]:
-        speed(file, copy, codec)
+    case ["speed", folder, varve]:
+        speed(folder, varve)
+    case ["rasterio", source, file, form, codec, level]:
+        by_rasterio(source, file, form, codec, int(level))

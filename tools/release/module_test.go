@@ -5,6 +5,8 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,5 +82,32 @@ func TestLicences(t *testing.T) {
 		if got, err := os.ReadFile(filepath.Join(root, dir, "LICENSE")); err != nil || string(got) != string(want) {
 			t.Errorf("%s/LICENSE is not that of the root: %v", dir, err)
 		}
+	}
+}
+
+// TestOutlined checks that a release is built like the command of the Makefile: without
+// inlining in the same packages.
+func TestOutlined(t *testing.T) {
+	lists := map[string][]string{}
+	for name, form := range map[string]string{
+		"Makefile":         `(?s)\nOUTLINED =(.*?[^\\])\n`,
+		".goreleaser.yaml": `\n    gcflags:\n((?:      - .*\n)+)`,
+	} {
+		text, err := os.ReadFile(filepath.Join("..", "..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile(form).FindSubmatch(text)
+		if found == nil {
+			t.Fatalf("%s has no list of packages", name)
+		}
+		for _, field := range strings.Fields(string(found[1])) {
+			if field != `\` && field != "-" {
+				lists[name] = append(lists[name], strings.TrimSuffix(field, "=-l"))
+			}
+		}
+	}
+	if made, released := lists["Makefile"], lists[".goreleaser.yaml"]; !slices.Equal(made, released) {
+		t.Errorf("the Makefile has %q, and .goreleaser.yaml %q", made, released)
 	}
 }
