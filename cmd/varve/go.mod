@@ -12,6 +12,7 @@ require (
 	pgregory.net/rapid v1.3.0
 	varve.dev/zarr v0.0.0
 	varve.dev/zarr/codec/extra v0.0.0
+	varve.dev/zarr/columnar v0.0.0
 	varve.dev/zarr/icechunk v0.0.0
 	varve.dev/zarr/store/azure v0.0.0
 	varve.dev/zarr/store/gcs v0.0.0
@@ -75,6 +76,8 @@ replace varve.dev/zarr/store/azure => ../../store/azure
 replace varve.dev/zarr/store/gcs => ../../store/gcs
 
 replace varve.dev/zarr/codec/extra => ../../codec/extra
+
+replace varve.dev/zarr/columnar => ../../columnar
 
 replace varve.dev/zarr/store/s3 => ../../store/s3
 

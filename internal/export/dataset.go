@@ -295,17 +295,47 @@ func (d *Dataset) all(at string, use func(at string, d *Dataset) error) error {
 	return nil
 }
 
-// Bytes returns the bytes of all elements in memory, or [TooMany].
-func (d *Dataset) Bytes() int64 {
-	total := int64(0)
+// Sources returns the elements of all arrays.
+func (d *Dataset) Sources() (list []*Source) {
 	_ = d.All(func(_ string, d *Dataset) error { // it returns no errors
 		for _, v := range d.Variables {
-			var ok bool
-			if total, ok = checked.Add(total, v.Bytes); !ok {
-				total = TooMany
-			}
+			list = append(list, v.Source)
 		}
 		return nil
 	})
+	return list
+}
+
+// With returns a data set of other elements of the same arrays.
+func (d *Dataset) With(elements func(*Source) (*Source, error)) (*Dataset, error) {
+	other := &Dataset{Name: d.Name, Attributes: d.Attributes}
+	for _, v := range d.Variables {
+		s, err := elements(v.Source)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", v.Name, err)
+		}
+		w := *v
+		w.Source = s
+		other.Variables = append(other.Variables, &w)
+	}
+	for _, below := range d.Groups {
+		g, err := below.With(elements)
+		if err != nil {
+			return nil, fmt.Errorf("%s/%w", below.Name, err)
+		}
+		other.Groups = append(other.Groups, g)
+	}
+	return other, nil
+}
+
+// Bytes returns the bytes of all elements in memory, or [TooMany].
+func (d *Dataset) Bytes() int64 {
+	total := int64(0)
+	for _, s := range d.Sources() {
+		var ok bool
+		if total, ok = checked.Add(total, s.Bytes); !ok {
+			return TooMany
+		}
+	}
 	return total
 }

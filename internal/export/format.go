@@ -213,6 +213,9 @@ const (
 	CDF5     Format = "cdf5"       // CDF-5
 	GeoTIFF  Format = "geotiff"    // one image
 	COG      Format = "cog"        // Cloud Optimized GeoTIFF: with overviews
+	Parquet  Format = "parquet"    // a table
+	Arrow    Format = "arrow"      // a table, as a file of Arrow
+	Arrows   Format = "arrows"     // a table, as a stream of Arrow
 )
 
 // LeastBytes returns a lower bound of the bytes of the values in a format.

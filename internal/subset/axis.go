@@ -4,8 +4,10 @@ package subset
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
+	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/strided"
 )
 
@@ -43,8 +45,8 @@ func (a Axis) last() int64 {
 	return a.Start + (a.Count-1)*a.Step
 }
 
-// at returns the element that goes to the given place of the result.
-func (a Axis) at(place int64) int64 {
+// At returns the element that goes to the given place of the result.
+func (a Axis) At(place int64) int64 {
 	switch {
 	case a.list != nil:
 		return a.list.given[place]
@@ -52,6 +54,37 @@ func (a Axis) at(place int64) int64 {
 		return a.Start + (a.Count-1-place)*a.Step
 	}
 	return a.Start + place*a.Step
+}
+
+// Runs yields how many places of the result, side by side, lie in one chunk of an axis.
+func (a Axis) Runs(of grid.Axis) iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		for place := int64(0); place < a.Count; {
+			n := a.run(of, place)
+			if place += n; !yield(n) {
+				return
+			}
+		}
+	}
+}
+
+// run returns how many places from one on lie in one chunk.
+func (a Axis) run(of grid.Axis, place int64) int64 {
+	chunk, within, _ := of.Locate(a.At(place))
+	n := int64(1)
+	switch cell, _ := of.Cell(chunk); {
+	case a.list != nil:
+		for ; place+n < a.Count; n++ {
+			if next, _, _ := of.Locate(a.At(place + n)); next != chunk {
+				break
+			}
+		}
+	case a.Flip:
+		n = within/a.Step + 1
+	default:
+		n = (cell.Logical-1-within)/a.Step + 1
+	}
+	return min(n, a.Count-place)
 }
 
 // list holds elements along an axis, both sorted and in the order given.

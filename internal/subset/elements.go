@@ -290,7 +290,7 @@ func (a Axis) compose(q Axis) Axis {
 	if a.list != nil || q.list != nil {
 		given := make([]int64, q.Count)
 		for k := range given {
-			given[k] = a.at(q.at(int64(k)))
+			given[k] = a.At(q.At(int64(k)))
 		}
 		out := ListAxis(given)
 		out.Drop = q.Drop
@@ -301,7 +301,7 @@ func (a Axis) compose(q Axis) Axis {
 		return out
 	}
 	// Either may go backwards, so the first element can come from either end.
-	out.Start = min(a.at(q.first()), a.at(q.last()))
+	out.Start = min(a.At(q.first()), a.At(q.last()))
 	if q.Count > 1 {
 		// With fewer than two elements the product could overflow for nothing.
 		out.Step = a.Step * q.Step
@@ -321,7 +321,7 @@ func (r *Elements) pointsOf(p *points) *points {
 		if a := r.axes[to]; a.list != nil || a.Flip || a.Start != 0 || a.Step != 1 {
 			c.Data = slices.Clone(c.Data)
 			for j, at := range c.Data {
-				c.Data[j] = a.at(at)
+				c.Data[j] = a.At(at)
 			}
 			c.Least, c.Most = a.first(), a.last()
 		}
@@ -344,7 +344,7 @@ func (p *points) pick(q *Elements) *points {
 		// Move the origin to the first point that q selects.
 		for k, a := range q.axes {
 			if a.Count > 0 {
-				n.off += a.at(0) * c.Strides[k]
+				n.off += a.At(0) * c.Strides[k]
 			}
 		}
 		for _, k := range dims {
@@ -409,7 +409,7 @@ func (r *Elements) places(shape []int64) []int64 {
 			index[r.axis(i)] = n
 		}
 		for i, n := range index {
-			places[k] = places[k]*shape[i] + r.axes[i].at(n)
+			places[k] = places[k]*shape[i] + r.axes[i].At(n)
 		}
 		k++
 	}

@@ -281,7 +281,7 @@ func (s *slabs) stop(axis int, start, most int64) int64 {
 // returns 0 for lists, whose elements are in any order.
 func (s *slabs) placesBefore(g *grid.Grid, axis int, place int64) int64 {
 	a := s.axes[axis]
-	chunk, within, ok := g.Axis(axis).Locate(a.at(place))
+	chunk, within, ok := g.Axis(axis).Locate(a.At(place))
 	switch {
 	case !ok || a.list != nil:
 		return 0

@@ -19,7 +19,6 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
-	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/virtual"
 )
@@ -64,11 +63,18 @@ func Of(name, file string, read bool) (export.Format, error) {
 		if !read {
 			return export.COG, nil
 		}
+	case "parquet", "arrow", "feather", "arrows":
+		if f == "feather" { // its version 2 is a file of Arrow
+			f = export.Arrow
+		}
+		if !read {
+			return f, nil
+		}
 	}
 	if read && virtual.IsForeign(file) && !node.Exists(file) { // else its format would be known
 		return "", failure.NotFound("%s: there is no such file", file)
 	}
-	known := ".npy, .csv, .json, .nc, .tif, .raw or .bin"
+	known := ".npy, .csv, .json, .nc, .tif, .parquet, .arrow, .raw or .bin"
 	if read {
 		known = ".npy, .json, .raw or .bin"
 	}
@@ -89,32 +95,6 @@ func otherFormat(file string, read bool) string {
 		return "; use a pipe for compressed files, as in gunzip -c x.npy.gz | varve write NODE --format npy, or varve export NODE --format npy | gzip > x.npy.gz"
 	}
 	return ""
-}
-
-// Write writes the elements of a source in a format, and draws a line of progress.
-func Write(cmd *cobra.Command, s *export.Source, f export.Format, w *bufio.Writer) error {
-	task := "reading"
-	if f == export.Raw || f == export.NPY {
-		task = "exporting"
-	}
-	p := progress.New(cmd, task, s.Bytes)
-	defer p.End()
-	s.Written = p.Add
-	return export.Write(cmd.Context(), s, f, w)
-}
-
-// WriteTable writes arrays of one length side by side, and draws a line of progress.
-func WriteTable(cmd *cobra.Command, columns []export.Column, w *bufio.Writer) error {
-	total := int64(0)
-	for _, c := range columns {
-		total += c.Bytes
-	}
-	p := progress.New(cmd, "reading", total)
-	defer p.End()
-	for _, c := range columns {
-		c.Written = p.Add
-	}
-	return export.WriteTable(cmd.Context(), columns, w)
 }
 
 // CheckLimit returns an error if the output is known to be longer than the limit before

@@ -3,9 +3,11 @@
 package inspecting
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path"
@@ -16,13 +18,16 @@ import (
 	"github.com/spf13/cobra"
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
+	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/localfile"
 	"varve.dev/zarr/cmd/varve/internal/node"
-	"varve.dev/zarr/cmd/varve/internal/output"
 	"varve.dev/zarr/cmd/varve/internal/phrase"
-	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
+	"varve.dev/zarr/cmd/varve/internal/tables"
+	"varve.dev/zarr/columnar"
+	"varve.dev/zarr/columnar/arrow"
+	"varve.dev/zarr/columnar/parquet"
 	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/export/geotiff"
 	"varve.dev/zarr/internal/export/netcdf"
@@ -33,6 +38,8 @@ type fileFlags struct {
 	unlimited     []string
 	deflate, zstd int
 	crs           string
+	rows          int64
+	hasZstd       bool
 }
 
 // newFileFlags adds the flags to a command.
@@ -40,13 +47,19 @@ func newFileFlags(c *cobra.Command) *fileFlags {
 	f := &fileFlags{}
 	c.Flags().StringSliceVar(&f.unlimited, "unlimited", nil, "for NetCDF: the `DIMENSIONS` that can grow in the file, or none")
 	c.Flags().IntVar(&f.deflate, "deflate", 4, "for netcdf4 and GeoTIFF: the `LEVEL` from 1 to 9; 0 is none")
-	c.Flags().IntVar(&f.zstd, "zstd", 0, "for GeoTIFF: the `LEVEL` of zstd from 1 to 22, in place of --deflate")
+	c.Flags().IntVar(&f.zstd, "zstd", 0, "for tables and GeoTIFF: the `LEVEL` of zstd from 1 to 22; 0 is none")
+	c.Flags().Int64Var(&f.rows, "row-group-rows", tables.JoinedRows, "for tables: join short chunks to row groups of up to `N` rows")
 	c.Flags().StringVar(&f.crs, "crs", "", "for GeoTIFF: the `SYSTEM` of coordinates, as EPSG:32633, or none")
 	return f
 }
 
 // isFile reports whether files of a format hold data sets.
 func (f *fileFlags) isFile(as export.Format) bool { return f.format(as, "") != nil }
+
+// isTable reports whether a format has tables, which are written in order.
+func isTable(as export.Format) bool {
+	return as == export.Parquet || as == export.Arrow || as == export.Arrows
+}
 
 // format returns the writer of a format to a file, or nil.
 func (f *fileFlags) format(as export.Format, file string) export.FileFormat {
@@ -59,8 +72,30 @@ func (f *fileFlags) format(as export.Format, file string) export.FileFormat {
 		return netcdf.Format{Variant: as, Unlimited: unlimited, Deflate: f.deflate}
 	case export.GeoTIFF, export.COG:
 		return geotiff.Format{Overviews: as == export.COG, CRS: f.crs, Deflate: f.deflate, Zstd: f.zstd, Folder: filepath.Dir(file)}
+	case export.Parquet, export.Arrow, export.Arrows:
+		return &tables.Format{Name: as, JoinedRows: f.rows, Writer: f.tableWriter(as, file)}
 	}
 	return nil
+}
+
+// tableWriter returns what begins a table. Standard output is a stream, because programs
+// that read a file of Arrow look for its end first.
+func (f *fileFlags) tableWriter(as export.Format, file string) func(io.Writer, *columnar.Schema) (columnar.Writer, error) {
+	return func(w io.Writer, s *columnar.Schema) (columnar.Writer, error) {
+		compression := arrow.Uncompressed
+		if f.zstd > 0 {
+			compression = arrow.Zstd
+		}
+		switch {
+		case as == export.Parquet && f.hasZstd && f.zstd == 0:
+			return parquet.NewWriter(w, tables.WithColumns(s), parquet.Options{Compression: parquet.None})
+		case as == export.Parquet:
+			return parquet.NewWriter(w, tables.WithColumns(s), parquet.Options{Level: f.zstd})
+		case as == export.Arrow && !isOutput(file):
+			return arrow.NewFileWriter(w, s, compression)
+		}
+		return arrow.NewStreamWriter(w, s, compression)
+	}
 }
 
 // uses are the flags of formats: those that have them, and how to get one.
@@ -69,10 +104,11 @@ var uses = map[string]struct {
 	format []export.Format
 	remedy string
 }{
-	"unlimited": {"NetCDF", []export.Format{export.NetCDF4, export.NetCDF3, export.Offset64, export.CDF5}, "name the file .nc, or give --format netcdf4"},
-	"deflate":   {"netcdf4 and GeoTIFF", []export.Format{export.NetCDF4, export.GeoTIFF, export.COG}, "name the file .nc or .tif, or give --format"},
-	"zstd":      {"GeoTIFF", []export.Format{export.GeoTIFF, export.COG}, "name the file .tif, or give --format cog"},
-	"crs":       {"GeoTIFF", []export.Format{export.GeoTIFF, export.COG}, "name the file .tif, or give --format cog"},
+	"unlimited":      {"NetCDF", []export.Format{export.NetCDF4, export.NetCDF3, export.Offset64, export.CDF5}, "name the file .nc, or give --format netcdf4"},
+	"deflate":        {"netcdf4 and GeoTIFF", []export.Format{export.NetCDF4, export.GeoTIFF, export.COG}, "name the file .nc or .tif, or give --format"},
+	"zstd":           {"Parquet, Arrow and GeoTIFF", []export.Format{export.GeoTIFF, export.COG, export.Parquet, export.Arrow, export.Arrows}, "name the file .parquet, .arrow or .tif, or give --format"},
+	"row-group-rows": {"Parquet and Arrow", []export.Format{export.Parquet, export.Arrow, export.Arrows}, "name the file .parquet or .arrow, or give --format"},
+	"crs":            {"GeoTIFF", []export.Format{export.GeoTIFF, export.COG}, "name the file .tif, or give --format cog"},
 }
 
 // check returns an error for a flag that a format does not have, and for a level that
@@ -83,61 +119,96 @@ func (f *fileFlags) check(cmd *cobra.Command, as export.Format) error {
 			return failure.BadUsage("--%s is for %s, and the format is %s: %s", name, u.of, as, u.remedy)
 		}
 	}
+	f.hasZstd = cmd.Flags().Changed("zstd")
 	switch {
+	case f.rows < 1:
+		return failure.BadUsage("--row-group-rows %d: a row group has at least 1 row", f.rows)
 	case f.deflate < 0 || f.deflate > 9:
 		return failure.BadUsage("--deflate %d: a level is from 0 to 9", f.deflate)
 	case f.zstd < 0 || f.zstd > 22:
-		return failure.BadUsage("--zstd %d: a level is from 1 to 22, and 0 is --deflate", f.zstd)
+		return failure.BadUsage("--zstd %d: a level is from 1 to 22, and 0 is none", f.zstd)
 	}
 	return nil
 }
 
-// exportFile writes a group, or an array with its coordinates, to a file.
-func exportFile(cmd *cobra.Command, location, sel, file string, decoded bool, as export.Format, flags *fileFlags) error {
-	if file == "" || file == "-" {
-		return failure.BadUsage("%s is not written in order, so it cannot go to standard output: give -o FILE", as)
+// dataset is a group, or an array with its coordinates.
+type dataset struct {
+	*exporting
+	data *export.Dataset
+}
+
+// openDataset opens the group or the array.
+func (e *exporting) openDataset() (cargo, func() error, error) {
+	if isOutput(e.file) && !isTable(e.as) {
+		return nil, nil, failure.BadUsage("%s is not written in order, so it cannot go to standard output: give -o FILE", e.as)
 	}
-	n, err := node.Open(cmd, location)
+	n, err := node.Open(e.Command, e.location)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	defer n.Close() // it was only read
-	d, err := gather(cmd, n, location, sel, decoded)
-	to := flags.format(as, file)
-	if err == nil {
-		err = to.Check(cmd.Context(), d)
-	}
+	d, err := gather(e.Command, n, e.location, e.sel, e.decoded)
 	if err != nil {
-		return failure.On(cmd.Name(), location, err)
+		_ = n.Close() // it was only read
+		return nil, nil, failure.On(e.Name(), e.location, err)
 	}
-	_, isImage := to.(geotiff.Format)
-	variables := []string{}
-	p := progress.New(cmd, "exporting", d.Bytes())
-	defer p.End()
-	_ = d.All(func(at string, d *export.Dataset) error { // it returns no errors
-		for _, v := range d.Variables {
-			v.Written = p.Add
+	return &dataset{e, d}, n.Close, nil
+}
+
+func (d *dataset) sources() []*export.Source { return d.data.Sources() }
+
+func (d *dataset) with(elements func(*export.Source) (*export.Source, error)) (cargo, error) {
+	other, err := d.data.With(elements)
+	return &dataset{d.exporting, other}, err
+}
+
+func (d *dataset) check(file string) error {
+	f := d.format(file)
+	if t, is := f.(*tables.Format); is && !d.noted {
+		d.noted = true // for all parts
+		t.Note = func(name, text string) { session.Note(d.Command, node.Clean(d.location)+"/"+name, text) }
+	}
+	return failure.On(d.Name(), d.location, f.Check(d.Context(), d.data))
+}
+
+// format returns the format of a file.
+func (d *dataset) format(file string) export.FileFormat { return d.flags.format(d.as, file) }
+
+func (d *dataset) write(file string) error {
+	to := d.format(file)
+	var err error
+	if isOutput(file) {
+		err = session.PrintData(d.Command, func(w *bufio.Writer) error {
+			return format.Within(session.LimitOf(d.Command), w, func(w *bufio.Writer) error {
+				return to.Write(d.Context(), d.data, inOrder{w})
+			})
+		})
+	} else {
+		err = localfile.ReplaceFile(file, func(f *os.File) error {
+			return to.Write(d.Context(), d.data, &limitedFile{File: f, limit: session.LimitOf(d.Command)})
+		})
+	}
+	return failure.On(d.Name(), d.location, err)
+}
+
+func (d *dataset) facts() (string, map[string]any) {
+	if t, is := d.format(d.file).(*tables.Format); is {
+		columns, rows, err := t.Columns(d.Context(), d.data)
+		if err == nil { // as when it was written
+			return phrase.Plural(rows, "row") + " of " + phrase.Plural(int64(len(columns)), "column"), map[string]any{"rows": rows, "columns": columns}
+		}
+	}
+	_, isImage := d.format(d.file).(geotiff.Format)
+	arrays := []string{}
+	_ = d.data.All(func(at string, g *export.Dataset) error { // it returns no errors
+		for _, v := range g.Variables {
 			// Of coordinates, a GeoTIFF has only what they say about the place.
-			if !isImage || v.Name == geotiff.Image(d) {
-				variables = append(variables, path.Join(at, v.Name))
+			if !isImage || v.Name == geotiff.Image(g) {
+				arrays = append(arrays, path.Join(at, v.Name))
 			}
 		}
 		return nil
 	})
-	err = localfile.ReplaceFile(file, func(f *os.File) error {
-		return to.Write(cmd.Context(), d, &limitedFile{File: f, limit: session.LimitOf(cmd)})
-	})
-	p.End()
-	if err != nil {
-		return failure.On(cmd.Name(), location, err)
-	}
-	if !session.WantsJSON(cmd) {
-		session.Confirm(cmd, "%s  %s as %s", file, phrase.Plural(int64(len(variables)), "array"), as)
-		return nil
-	}
-	return session.PrintDocument(cmd, cmd.OutOrStdout(), map[string]any{
-		"path": location, "arrays": variables, "format": as, "output": output.Present(file),
-	})
+	return phrase.Plural(int64(len(arrays)), "array"), map[string]any{"arrays": arrays}
 }
 
 // gather returns what goes into a file.
@@ -179,6 +250,12 @@ func gather(cmd *cobra.Command, n zarr.Node, location, sel string, decoded bool)
 	}
 	return d, among.Check()
 }
+
+// inOrder is an output of which only the end can be written.
+type inOrder struct{ io.Writer }
+
+// WriteAt implements [export.File].
+func (inOrder) WriteAt([]byte, int64) (int, error) { return 0, errors.ErrUnsupported }
 
 // limitedFile is a file that may have so many bytes; 0 is no limit.
 type limitedFile struct {
