@@ -75,7 +75,7 @@ func (m *Matches) Rows() int64 { return m.kept.n }
 // Len returns the number of rows for which the condition holds.
 func (m *Matches) Len() int64 { return m.kept.count(grid.Interval{Stop: m.kept.n}) }
 
-// Has reports whether the condition holds for a row.
-func (m *Matches) Has(row int64) bool {
+// Contains reports whether the condition holds for a row.
+func (m *Matches) Contains(row int64) bool {
 	return row >= 0 && row < m.kept.n && m.kept.bits[row/64]>>(row%64)&1 != 0
 }

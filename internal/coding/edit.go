@@ -118,14 +118,20 @@ func (r *Revision) Spliced() bool {
 func (c *Chain) EncodePart(ctx context.Context, w *Work, e Edit, src Source) (out *Revision, err error) {
 	defer parallel.Recover(&err)
 	if !c.inOrder {
-		e = c.permutedEdit(e)
-		if w.Notes != nil {
-			reordered := *w
-			reordered.Notes, w = permutedNotes{w.Notes, c}, &reordered
-		}
+		e, w = c.permutedEdit(e), c.permutedWork(w)
 	}
 	out, err = c.serial.(PartialEncoder).EncodePart(ctx, w, e, src)
 	return out, c.failSerial(err)
+}
+
+// permutedWork returns w for the encoded array.
+func (c *Chain) permutedWork(w *Work) *Work {
+	if w.Notes == nil {
+		return w
+	}
+	reordered := *w
+	reordered.Notes = permutedNotes{w.Notes, c}
+	return &reordered
 }
 
 // permutedNotes are notes about inner chunks whose axes are in the order of the encoded

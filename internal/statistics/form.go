@@ -127,9 +127,12 @@ func (s *subject) mark(chunk []int64, version staging.Digest, cell *grid.Chunk) 
 	return binary.LittleEndian.Uint64(sum[:]) | 1
 }
 
+// isDivided reports whether entries are of inner chunks.
+func (s *subject) isDivided() bool { return s.cells != s.Grid }
+
 // cellsOf returns the cells of a chunk, as a box of their indices.
 func (s *subject) cellsOf(chunk []int64) (grid.Box, error) {
-	if s.cells == s.Grid {
+	if !s.isDivided() {
 		return engine.BoxAt(chunk), nil
 	}
 	c, ok := s.Grid.Chunk(chunk)

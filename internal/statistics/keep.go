@@ -86,7 +86,7 @@ func (k *keeper) Recorder(s *snapshot.Array) engine.Recorder {
 	if !s.Engine.Chain.Lossless() || s.Type.Variable() {
 		return nil
 	}
-	return &recorder{keeper: k, state: s}
+	return &recorder{keeper: k, add: k.add, state: s}
 }
 
 // comparer returns what gives the elements of the array their order. It returns nil if no
@@ -122,9 +122,11 @@ func (k *keeper) resume() {
 	k.looked, k.kept = true, true
 }
 
-// recorder notes the chunks that are stored for one state of an array.
+// recorder notes the chunks that are stored for one state of an array. add gets the
+// notes.
 type recorder struct {
 	*keeper
+	add   func(chunk []int64, list []note)
 	state *snapshot.Array
 	bound sync.Once
 	of    *subject // nil if nothing is noted
@@ -186,7 +188,7 @@ func (r *recorder) Copied(ctx context.Context, index []int64, version store.Vers
 		}
 		list = append(list, n)
 	}
-	r.add(list)
+	r.add(index, list)
 }
 
 // filled returns what a cell holds that has the fill value only.
@@ -250,17 +252,27 @@ func firstOf(box grid.Box) []int64 {
 // note notes a cell. The first element of v is that at start.
 func (r *record) note(cell []int64, v strided.View, start []int64) {
 	var h *holding
-	if v.Data != nil {
-		c, _ := r.of.cells.Chunk(cell)
-		box := c.Box()
-		for i := range box {
-			box[i].Start, box[i].Stop = box[i].Start-start[i], box[i].Stop-start[i]
-		}
+	c, _ := r.of.cells.Chunk(cell)
+	box := c.Box()
+	for i := range box {
+		box[i].Start, box[i].Stop = box[i].Start-start[i], box[i].Stop-start[i]
+	}
+	if v.Data != nil && fitsIn(box, v.Shape) { // else it is of another grid
 		h = &holding{c.Logical, r.of.comparer.SummarizeView(v.Sub(box), r.of.Fill)}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.notes[strided.Number(r.of.cells, cell)] = h
+}
+
+// fitsIn reports whether a box lies in a block of the given shape.
+func fitsIn(box grid.Box, shape []int64) bool {
+	for i, in := range box {
+		if i >= len(shape) || in.Start < 0 || in.Stop > shape[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // Take implements [engine.Record].
@@ -316,6 +328,8 @@ func (r *record) Stored(_ context.Context, version, from store.Version) {
 			n.Summary = h.Summary
 		case noted: // nobody has its elements
 			continue
+		case !r.of.isDivided(): // it was not decoded
+			continue
 		case from.IsZero(): // not encoded, so it has the fill value
 			n.Summary = r.of.filled(c)
 		default:
@@ -323,11 +337,11 @@ func (r *record) Stored(_ context.Context, version, from store.Version) {
 		}
 		list = append(list, n)
 	}
-	r.add(list)
+	r.add(r.chunk, list)
 }
 
 // add adds notes to those that wait for their block.
-func (k *keeper) add(list []note) {
+func (k *keeper) add(_ []int64, list []note) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.pending = append(k.pending, list[:min(len(list), mostPending-len(k.pending))]...)

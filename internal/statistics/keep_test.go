@@ -3,11 +3,21 @@
 package statistics_test
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"testing"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/check"
+	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/statistics"
+	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/observe"
+	"varve.dev/zarr/rechunk"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 	"varve.dev/zarr/store/filestore"
 	"varve.dev/zarr/store/memstore"
@@ -58,5 +68,170 @@ func TestInStep(t *testing.T) {
 	}
 	for what := range known {
 		t.Logf("%s: %d of %d known, partly %d times", what, known[what], stored[what], partly[what])
+	}
+}
+
+// TestCheckedOnce checks arrays that have statistics. Every chunk is decoded once, except
+// long ones without a codec, whose bytes are checked in ranges.
+func TestCheckedOnce(t *testing.T) {
+	ctx := t.Context()
+	long := fixture.Every(4<<20, 2<<20)
+	long.Codecs = fixture.Plain()
+	shards := fixture.Every(48, 24)
+	shards.InnerChunks = grid.Chunks(2)
+	for name, c := range map[string]struct {
+		spec    zarr.Spec
+		decoded int64
+	}{
+		"chunks":  {fixture.Every(40, 4), 10},
+		"shards":  {shards, 24},
+		"missing": {shards, 24},
+		"long":    {long, 0},
+	} {
+		at := zarr.At(memstore.New(), "a")
+		a, err := at.CreateArray(ctx, c.spec, nil)
+		if err == nil {
+			err = zarr.Write(ctx, a, nil, fixture.Numbers(1, int32(c.spec.Shape[0])))
+		}
+		if err == nil && name == "missing" { // inner chunks that are not stored
+			err = zarr.Fill(ctx, a, selection.Box{{10, 20}}, int32(0))
+			c.decoded -= 5
+		}
+		if err == nil {
+			_, err = statistics.Make(ctx, a, nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := new(observe.Counter)
+		watched, err := at.OpenArray(ctx, &zarr.Options{Observer: count})
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := check.Run(ctx, watched, nil)
+		if err != nil || len(report.Findings) > 0 {
+			t.Fatal(report, err)
+		}
+		stats := count.Stats()
+		// Blocks of the entries are decoded, too.
+		if n := stats.Of(observe.Decode).Times; n < c.decoded || n > c.decoded+2 {
+			t.Errorf("%s: %d chunks are decoded", name, n)
+		}
+	}
+}
+
+// changes are what writers do to the arrays of TestInStepCrash.
+var changes = map[string]func(ctx context.Context, a *zarr.Array) error{
+	"append": func(ctx context.Context, a *zarr.Array) error {
+		return zarr.Append(ctx, a, 0, fixture.Numbers(100, 7), nil)
+	},
+	"write": func(ctx context.Context, a *zarr.Array) error {
+		return zarr.Write(ctx, a, selection.Box{{3, 17}}, fixture.Numbers(200, 14))
+	},
+	"shrink": func(ctx context.Context, a *zarr.Array) error { return a.Resize(ctx, []int64{13}, nil) },
+	"rechunk": func(ctx context.Context, a *zarr.Array) error {
+		_, err := rechunk.Do(ctx, a, rechunk.Rechunking{Chunks: rechunk.Cuts{grid.Every(12)}}, nil)
+		return err
+	},
+	"drop": func(ctx context.Context, a *zarr.Array) error {
+		_, err := rechunk.Do(ctx, a, rechunk.Removal{Range: grid.Interval{Stop: 8}, Unlock: true}, nil)
+		return err
+	},
+}
+
+// TestInStepCrash stops the machine before each operation of a change on the file system.
+// Whatever a power cut leaves, an entry that counts as known is true.
+func TestInStepCrash(t *testing.T) {
+	fixture.Sequential(t)
+	ctx, points, images, stride := t.Context(), 0, 0, fixture.Stride(5)
+	for _, inner := range []int64{0, 2} {
+		prepared := func() (*vfs.Disk, *zarr.Location) {
+			disk := vfs.NewDisk()
+			spec := fixture.Every(20, 4)
+			if inner > 0 {
+				spec.InnerChunks = grid.Chunks(inner)
+			}
+			_, at := made(t, fixture.FileStore(disk), spec, fixture.Numbers(1, 20))
+			return disk, at
+		}
+		for name, change := range changes {
+			known := 0
+			for n := int64(points) % stride; ; n += stride {
+				disk, at := prepared()
+				stop, stopped := vfs.StopAt(n)
+				a, err := zarr.At(fixture.FileStore(vfs.Hook(disk, stop)), "a").OpenArray(ctx, &zarr.Options{Write: true})
+				if err == nil {
+					err = change(ctx, a)
+				}
+				if !stopped() {
+					if err != nil {
+						t.Fatalf("%s: %v", name, err)
+					}
+					k, stored, err := compare(ctx, at)
+					if known = k; err != nil || k < stored-1 {
+						t.Errorf("%s: %d of %d known: %v", name, k, stored, err)
+					}
+					break
+				}
+				points++
+				for label, image := range disk.Images(uint64(n), fixture.RandomImages()) {
+					images++
+					if _, _, err := compare(ctx, zarr.At(fixture.FileStore(image), "a")); err != nil {
+						t.Fatalf("%s, operation %d, %s: %v", name, n, label, err)
+					}
+				}
+			}
+			t.Logf("%s, inner %d: %d known", name, inner, known)
+		}
+	}
+	t.Logf("%d points, %d images", points, images)
+	if points < 500/int(stride) {
+		t.Error("few points were tried")
+	}
+}
+
+// TestInStepCrowd lets several writers change an array at once, each with a handle of its
+// own, so that they store the same blocks of entries.
+func TestInStepCrowd(t *testing.T) {
+	ctx := t.Context()
+	for round := range uint64(6) {
+		var s store.Store = memstore.New()
+		if round%2 == 0 {
+			var err error
+			if s, err = filestore.Open(t.TempDir(), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		spec := fixture.Every(96, 8)
+		if round%3 == 0 {
+			spec.InnerChunks = grid.Chunks(2)
+		}
+		_, at := made(t, s, spec, fixture.Numbers(1, 96))
+		group, within := parallel.New(ctx)
+		for writer := range uint64(4) {
+			group.Go(func() error {
+				r := rand.New(rand.NewPCG(round, writer))
+				a, err := at.OpenArray(within, &zarr.Options{Write: true})
+				for range 12 {
+					if err != nil {
+						break
+					}
+					if from := r.Int64N(90); r.IntN(3) > 0 {
+						err = zarr.Write(within, a, selection.Box{{from, from + 6}}, fixture.Numbers(r.Int32N(99), 6))
+					} else {
+						err = zarr.Append(within, a, 0, fixture.Numbers(r.Int32N(99), 3), nil)
+					}
+				}
+				return err
+			})
+		}
+		if err := group.Wait(nil); err != nil {
+			t.Fatal(err)
+		}
+		known, stored, err := compare(ctx, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%d of %d known", known, stored)
 	}
 }

@@ -124,6 +124,7 @@ type maker struct {
 	piece   int64           // how many cells of a shard are read at once
 	waited  bool            // a tick has passed since the listing
 	wrong   *Contradictions // of Verify; nil for Make
+	wanted  func(chunk []int64) bool
 
 	mu   sync.Mutex
 	done int64

@@ -546,7 +546,7 @@ func TestDamage(t *testing.T) {
 	ctx := t.Context()
 	const document, block = "a/__varve/statistics/zarr.json", "a/__varve/statistics/c/0"
 	for key, damages := range map[string][]string{
-		document: {"", "{", "[]", `{"zarr_format":3,"node_type":"group"}`, "10240 is 1<<40"},
+		document: {"", "{", "[]", `{"zarr_format":3,"node_type":"group"}`, "2560 is 1<<40"},
 		block:    {"", "x", strings.Repeat("x", 1000)},
 	} {
 		for _, data := range damages {

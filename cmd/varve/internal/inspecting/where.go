@@ -53,7 +53,7 @@ func (e *exporting) matching(whole cargo) (cargo, error) {
 		s, err := e.narrowed(of, isRows, func(along subset.Axis) []int64 {
 			var places []int64
 			for k := range along.Count {
-				if m.Has(along.At(k)) {
+				if m.Contains(along.At(k)) {
 					places = append(places, k)
 				}
 			}
