@@ -44,12 +44,49 @@ type keeper struct {
 	core *array.Array
 
 	mu      sync.Mutex
-	looked  bool // whether entries are kept, when the array was first written to
-	kept    bool
+	look    *look // nil before the array is first written to
 	meaning *meaning
 	pending []note
 
 	flushing sync.Mutex
+}
+
+// look tells whether entries are kept.
+type look struct {
+	done chan struct{}
+	kept bool // once done is closed
+}
+
+// begin begins to look, when the array is first written to.
+func (k *keeper) begin(ctx context.Context) *look {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.look == nil {
+		l := &look{done: make(chan struct{})}
+		k.look = l
+		go func() {
+			defer close(l.done)
+			kept, err := IsKept(context.WithoutCancel(ctx), k.core.Handle.(*zarr.Array))
+			l.kept = kept && err == nil
+		}()
+	}
+	return k.look
+}
+
+// isDone reports whether there is an answer.
+func (l *look) isDone() bool {
+	select {
+	case <-l.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// isKept waits for the answer.
+func (l *look) isKept() bool {
+	<-l.done
+	return l.kept
 }
 
 // meaning is a comparer, and what it was made of.
@@ -92,34 +129,38 @@ func (k *keeper) Recorder(s *snapshot.Array) engine.Recorder {
 // comparer returns what gives the elements of the array their order. It returns nil if no
 // entries are kept.
 func (k *keeper) comparer(ctx context.Context) *cf.Comparer {
+	l := k.begin(ctx)
+	now := k.core.State()
+	// A far store takes longer to answer than chunks take to be summarized. Nobody waits
+	// for it: Flush drops what was noted in vain.
+	if (l.isDone() || engine.Near(k.core.Node.Store) || now.Doc.Format() == 2) && !l.isKept() {
+		return nil
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	a := k.core.Handle.(*zarr.Array)
-	if !k.looked {
-		kept, err := IsKept(ctx, a)
-		k.kept, k.looked = kept, err == nil
-	}
-	if !k.kept {
-		return nil
-	}
-	now := k.core.State()
 	if m := k.meaning; m != nil && bytes.Equal(m.of.Doc.Attributes, now.Doc.Attributes) && m.of.Type == now.Type &&
 		bytes.Equal(m.of.Fill, now.Fill) && slices.Equal(m.of.DimensionNames(), now.DimensionNames()) {
 		return m.Comparer
 	}
 	c, err := cf.ComparerOf(ctx, a)
 	if err != nil {
-		return nil
+		return nil // Make says why
 	}
 	k.meaning = &meaning{now, c}
 	return c
 }
 
 // resume makes the array keep entries in step that were made by this program.
-func (k *keeper) resume() {
+func (k *keeper) resume() { k.set(true) }
+
+// set sets whether entries are kept.
+func (k *keeper) set(kept bool) {
+	l := &look{make(chan struct{}), kept}
+	close(l.done)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.looked, k.kept = true, true
+	k.look = l
 }
 
 // recorder notes the chunks that are stored for one state of an array. add gets the
@@ -156,7 +197,9 @@ func (r *recorder) Begin(ctx context.Context, index []int64) engine.Record {
 }
 
 // Notes implements [engine.Recorder].
-func (r *recorder) Notes(ctx context.Context) bool { return r.subject(ctx) != nil }
+func (r *recorder) Notes(ctx context.Context) bool {
+	return r.subject(ctx) != nil && r.begin(ctx).isKept()
+}
 
 // Copied implements [engine.Recorder].
 func (r *recorder) Copied(ctx context.Context, index []int64, version store.Version, source func(element []int64) (engine.Origin, bool)) {
@@ -358,15 +401,14 @@ func (k *keeper) Flush(ctx context.Context) {
 	// One call at a time reads blocks and stores them.
 	k.flushing.Lock()
 	defer k.flushing.Unlock()
+	kept := k.begin(ctx).isKept()
 	k.mu.Lock()
 	list := k.pending
 	k.pending = nil
 	k.mu.Unlock()
 	// The last note is of the newest state.
-	if len(list) > 0 && errors.Is(list[len(list)-1].of.keep(ctx, list), errNone) {
-		k.mu.Lock()
-		k.kept = false // they were dropped
-		k.mu.Unlock()
+	if kept && len(list) > 0 && errors.Is(list[len(list)-1].of.keep(ctx, list), errNone) {
+		k.set(false) // they were dropped
 	}
 }
 

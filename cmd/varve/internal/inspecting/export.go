@@ -56,7 +56,7 @@ to the arrays that have it. Memory is bounded. A file appears only after it is c
 	split := new(string)
 	flagtext.Var(c.Flags(), split, "split", "", "a file for each `PART`: time:year, month or day, DIM:N elements, DIM:chunk; -o has %Y %m %d %H %j of its first time, or its number %N", checkSplit)
 	where := new(string)
-	flagtext.Var(c.Flags(), where, "where", "", "only the rows that fulfil the condition `EXPR`, as in varve filter; see also varve stats", flagtext.Syntax(filter.Parse))
+	flagtext.Var(c.Flags(), where, "where", "", "only the rows that fulfil `EXPR`, as for varve filter", flagtext.Syntax(filter.Parse))
 	made := newFileFlags(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		f, err := format.Of(*name, *file, false)
