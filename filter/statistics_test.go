@@ -179,6 +179,28 @@ func TestMatch(t *testing.T) {
 			t.Errorf("%s: %+v", name, is)
 		}
 	}
+	// Another program stores a chunk that matches in place of one that does not.
+	data, _, err := below.Get(ctx, store.MustKey("t/x/c/620"), store.Request{}, nil)
+	if err == nil {
+		_, err = store.Write(ctx, below, store.Put(store.MustKey("t/x/c/7"), data), store.Flush)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, open := range map[string]func() (store.Store, *asked){"listed": listable, "unlisted": bare} {
+		s, _ := open()
+		m, err := filter.Match(ctx, zarr.At(s, "t"), where, nil)
+		if err != nil || !m.Contains(7*edge) || m.Contains(8*edge) {
+			t.Errorf("%s, after a change: %v", name, err)
+		}
+	}
+	if err := put(ctx, zarr.At(below, "t/short"), zarr.Spec{Shape: []int64{3}, Type: dtype.Float64, DimensionNames: []string{"row"}}, []float64{1, 2, 3}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = filter.Match(ctx, zarr.At(below, "t"), parsed(t, "x > 1 and short > 1").Where, nil)
+	fixture.Expect(t, err, zarr.ErrInvalidArgument, "invalid-argument", "is 3")
+	_, err = filter.Match(ctx, zarr.At(below, "t"), parsed(t, "none > 1").Where, nil)
+	fixture.Expect(t, err, zarr.ErrInvalidArgument, "invalid-argument", "none")
 }
 
 // listing is a store whose values are counted, and that can be listed.

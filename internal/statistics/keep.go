@@ -8,6 +8,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
@@ -169,18 +170,25 @@ type recorder struct {
 	*keeper
 	add   func(chunk []int64, list []note)
 	state *snapshot.Array
-	bound sync.Once
-	of    *subject // nil if nothing is noted
+	of    atomic.Pointer[subject] // nil before something is noted
 }
 
-// subject returns the state as what entries describe, or nil.
+// subject returns the state as what entries describe, or nil if nothing is noted.
 func (r *recorder) subject(ctx context.Context) *subject {
-	r.bound.Do(func() {
-		if c := r.comparer(ctx); c != nil {
-			r.of, _ = newSubject(r.core, r.state, c) // without entries there is nothing to note
-		}
-	})
-	return r.of
+	if r.keeper == nil {
+		return r.of.Load() // of a verifier
+	}
+	c := r.comparer(ctx)
+	if c == nil {
+		return nil // none are kept, or not any more
+	}
+	if of := r.of.Load(); of != nil {
+		return of
+	}
+	if of, err := newSubject(r.core, r.state, c); err == nil { // else there are no entries
+		r.of.CompareAndSwap(nil, of)
+	}
+	return r.of.Load()
 }
 
 // Begin implements [engine.Recorder].
@@ -193,7 +201,7 @@ func (r *recorder) Begin(ctx context.Context, index []int64) engine.Record {
 	if err != nil {
 		return nil
 	}
-	return &record{recorder: r, chunk: slices.Clone(index), cells: cells, notes: map[int64]*holding{}}
+	return &record{recorder: r, of: of, chunk: slices.Clone(index), cells: cells, notes: map[int64]*holding{}}
 }
 
 // Notes implements [engine.Recorder].
@@ -216,16 +224,20 @@ func (r *recorder) Copied(ctx context.Context, index []int64, version store.Vers
 		c, _ := of.cells.Chunk(at)
 		o, ok := source(c.Start)
 		from, same := o.Of.(*recorder)
-		if !ok || !same || from.keeper != r.keeper || from.subject(ctx) == nil {
+		if !ok || !same || from.keeper != r.keeper {
 			continue
 		}
-		was, ok := from.of.cells.Chunk(o.Cell)
+		before := from.subject(ctx)
+		if before == nil {
+			continue
+		}
+		was, ok := before.cells.Chunk(o.Cell)
 		n := note{of: of, chunk: slices.Clone(index), cell: slices.Clone(at), version: staging.DigestOf(version)}
 		switch {
 		case o.Version.IsZero():
 			n.Summary = of.filled(c)
 		case ok && slices.Equal(was.Logical, c.Logical) && !staging.IsVague(o.Version):
-			n.from = &origin{from.of, o.Chunk, o.Cell, staging.DigestOf(o.Version)}
+			n.from = &origin{before, o.Chunk, o.Cell, staging.DigestOf(o.Version)}
 		default:
 			continue
 		}
@@ -245,6 +257,7 @@ func (s *subject) filled(c *grid.Chunk) cf.Summary {
 // record is what one chunk holds.
 type record struct {
 	*recorder
+	of    *subject
 	chunk []int64
 	cells grid.Box
 

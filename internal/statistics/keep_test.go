@@ -6,15 +6,20 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/check"
+	"varve.dev/zarr/codec"
+	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/statistics"
 	"varve.dev/zarr/internal/test/fixture"
+	"varve.dev/zarr/internal/test/memtest"
 	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/metadata"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/rechunk"
 	"varve.dev/zarr/selection"
@@ -28,7 +33,8 @@ import (
 func TestInStep(t *testing.T) {
 	ctx := t.Context()
 	known, stored, partly := map[string]int{}, map[string]int{}, map[string]int{}
-	for seed := range uint64(120) {
+	defer statistics.Waiting(func() {})() // no program changes files in place here
+	for seed := range fixture.Soaked(t, 50, 3000) {
 		var s store.Store = memstore.New()
 		if seed%4 == 0 {
 			var err error
@@ -36,7 +42,7 @@ func TestInStep(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		h := &history{rand.New(rand.NewPCG(seed, 7)), zarr.At(s, "a")}
+		h := &history{rand.New(rand.NewPCG(uint64(seed), 7)), zarr.At(s, "a")}
 		if err := h.create(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +67,7 @@ func TestInStep(t *testing.T) {
 			if k < n {
 				partly[what]++
 				if what == "write" || what == "append" {
-					t.Logf("seed %d: %v: %d of %d", seed, steps, k, n)
+					t.Errorf("seed %d: %v: %d of %d are known", seed, steps, k, n)
 				}
 			}
 		}
@@ -233,5 +239,79 @@ func TestInStepCrowd(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("%d of %d known", known, stored)
+	}
+}
+
+// TestNotNoted changes arrays of which writers cannot know what readers will find, or
+// that have no statistics any more.
+func TestNotNoted(t *testing.T) {
+	ctx := t.Context()
+	// Readers find rounded numbers.
+	at := zarr.At(memstore.New(), "a")
+	spec := zarr.Spec{Shape: []int64{8}, Chunks: grid.Chunks(4), Type: dtype.Float32, Codecs: append([]metadata.Extension{codec.BitRound(3)}, fixture.Plain()...)}
+	a, err := at.CreateArray(ctx, spec, nil)
+	if err == nil {
+		_, err = statistics.Make(ctx, a, nil)
+	}
+	if err == nil {
+		err = zarr.Write(ctx, a, nil, []float32{1.01, 2.01, 3.01, 4.01, 5.01, 6.01, 7.01, 8.01})
+	}
+	if known, _, err2 := compare(ctx, at); err != nil || err2 != nil || known != 0 {
+		t.Errorf("rounded: %d known: %v, %v", known, err, err2)
+	}
+	b, at := made(t, memstore.New(), fixture.Every(40, 4), fixture.Numbers(1, 40))
+	kept := func() (n int) {
+		for e, err := range store.List(ctx, at.Store(), store.Path{}, store.Deep) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(e.Name, "statistics") {
+				n++
+			}
+		}
+		return n
+	}
+	if kept() != 2 {
+		t.Error(kept())
+	}
+	// What another program has dropped stays away.
+	other, err := at.OpenArray(ctx, &zarr.Options{Write: true})
+	if err == nil {
+		_, err = statistics.Drop(ctx, other)
+	}
+	if err == nil {
+		err = zarr.Write(ctx, b, nil, fixture.Numbers(2, 40))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept() != 0 {
+		t.Error(kept())
+	}
+}
+
+// unlocked is a store without locks, but with conditional writes.
+type unlocked struct {
+	store.Store
+	store.Writer
+	store.Lister
+	store.Stater
+}
+
+// TestCleared lets a shard shrink and grow again in a store without locks, where its
+// inner chunks are cleared when the array is about to have them again.
+func TestCleared(t *testing.T) {
+	ctx := t.Context()
+	spec := fixture.Every(8, 8)
+	spec.InnerChunks = grid.Chunks(2)
+	m := memtest.New()
+	a, at := made(t, unlocked{m, m, m, m}, spec, fixture.Numbers(1, 8))
+	for _, n := range []int64{4, 8} {
+		if err := a.Resize(ctx, []int64{n}, &zarr.ResizeOptions{KeepStale: n == 4}); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := compare(ctx, at); err != nil {
+			t.Errorf("%d elements: %v", n, err)
+		}
 	}
 }

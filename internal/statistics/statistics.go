@@ -18,6 +18,8 @@
 //     files: a later write in place has another version.
 //  2. An entry is kept only if the version that was read is the listed one.
 //  3. An entry is one element, and a block of entries one value, which is stored at once.
+//
+// Writers keep entries in step by rules 4 to 6, in keep.go.
 package statistics
 
 import (

@@ -158,7 +158,7 @@ func (h *history) step(ctx context.Context) (what string, err error) {
 		return "", err
 	}
 	shape := a.Shape()
-	switch h.IntN(11) {
+	switch h.IntN(12) {
 	case 0, 1, 2:
 		box := make(selection.Box, len(shape))
 		for i, n := range shape {
@@ -192,9 +192,27 @@ func (h *history) step(ctx context.Context) (what string, err error) {
 		return "statistics", err
 	case 9:
 		return "edit", h.foreign(ctx)
+	case 10:
+		return "stream", h.stream(ctx, a)
 	}
 	shape[0] += h.Int64N(9)
 	return "grow", a.Resize(ctx, shape, &zarr.ResizeOptions{KeepStale: true})
+}
+
+// stream appends some planes, which are encoded before the array grows.
+func (h *history) stream(ctx context.Context, a *zarr.Array) error {
+	s, err := a.Stream(ctx, 0, &zarr.StreamOptions{Budget: 1 + h.Int64N(400), Every: h.Int64N(4)})
+	if err != nil {
+		return err
+	}
+	box := selection.BoxOf(grid.BoxOf(a.Shape()))
+	for range 1 + h.IntN(12) {
+		box[0] = [2]int64{0, 1 + h.Int64N(4)}
+		if err := zarr.WritePlanes(ctx, s, h.values(box)); err != nil {
+			return errors.Join(err, s.Close(ctx))
+		}
+	}
+	return s.Close(ctx)
 }
 
 // rechunk draws a change of the grid. Some keep chunks as they are, under other keys.

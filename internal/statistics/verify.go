@@ -82,8 +82,8 @@ func NewVerifier(ctx context.Context, a *zarr.Array) (*Verifier, error) {
 
 // Watch returns a context for the check.
 func (v *Verifier) Watch(ctx context.Context) context.Context {
-	r := &recorder{of: v.entries.subject, add: func(chunk []int64, list []note) { v.compare(ctx, chunk, list) }}
-	r.bound.Do(func() {}) // to this state
+	r := &recorder{add: func(chunk []int64, list []note) { v.compare(ctx, chunk, list) }}
+	r.of.Store(v.entries.subject)
 	return engine.Watching(ctx, r)
 }
 
