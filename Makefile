@@ -11,7 +11,7 @@ VERSION = $(shell git describe --tags --match 'v[0-9]*' --dirty=-modified --abbr
 # elements to other packages, and what waits for services. It makes the command 1.5 MB smaller, of 32.
 OUTLINED = varve.dev/zarr/cmd/... varve.dev/zarr/convert varve.dev/zarr/transfer varve.dev/zarr/check/... varve.dev/zarr/rechunk \
 	varve.dev/zarr/internal/job/... varve.dev/zarr/internal/stac varve.dev/zarr/internal/rehearsal varve.dev/zarr/internal/draw \
-	varve.dev/zarr/internal/consolidation varve.dev/zarr/internal/copying varve.dev/zarr/store/s3/... varve.dev/zarr/store/gcs/... \
+	varve.dev/zarr/internal/consolidation varve.dev/zarr/internal/conventions varve.dev/zarr/internal/copying varve.dev/zarr/store/s3/... varve.dev/zarr/store/gcs/... \
 	varve.dev/zarr/store/azure/... github.com/aws/... github.com/Azure/... github.com/AzureAD/...
 
 # Modules that have Go code. `go list` of one module leaves out those in folders below it.
@@ -47,6 +47,7 @@ fuzz: ## N executions of each fuzz target, as in: make fuzz N=500000
 
 interop: ## compare with zarr-python and zarrita, which are installed in a cache folder when they are missing
 	@sh interop/setup
+	@sh interop/judges/setup
 	@sh interop/zarrita/setup
 	@sh interop/web/setup
 	@sh interop/peers/setup

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/internal/attributes"
 	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/consolidation"
+	"varve.dev/zarr/internal/conventions"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/leftover"
 	"varve.dev/zarr/internal/quantity"
@@ -289,15 +290,22 @@ func (o *Options) runGroup(ctx context.Context, g *zarr.Group) (*Report, error) 
 	// Compare the consolidated metadata first: if it is stale, the members come from the
 	// store. The document of the group is already read, and may be long.
 	stale, bad := report.addGroup(ctx, g, "", g.Metadata())
+	t, err := conventions.New(o.Conventions, g, !o.Fast)
+	if err != nil {
+		return nil, err
+	}
+	t.Add("", g, "")
 	for m, err := range consolidation.Members(ctx, g, stale, true) {
 		if err != nil && m.Path != "" && errors.Is(err, fs.ErrPermission) {
 			nodes[m.Path] = true // or a folder of another program; nobody can tell
+			t.Miss()
 			report.Arrays = append(report.Arrays, &Array{Path: m.Path, Counts: Counts{Arrays: 1, Unchecked: 1}, Err: err})
 			continue
 		}
 		if err != nil {
 			complete = complete && errors.Is(err, store.ErrUnusable)
 			bad = errors.Join(bad, err)
+			t.Miss()
 			continue
 		}
 		nodes[m.Path] = true
@@ -314,8 +322,10 @@ func (o *Options) runGroup(ctx context.Context, g *zarr.Group) (*Report, error) 
 			return nil, err
 		}
 		if found == nil {
+			t.Add(m.Path, m.Node, "")
 			continue
 		}
+		t.Add(m.Path, m.Node, found.Disorder)
 		report.Arrays = append(report.Arrays, found)
 		if a, ok := m.Node.(*zarr.Array); ok {
 			names.add(a, found)
@@ -323,6 +333,7 @@ func (o *Options) runGroup(ctx context.Context, g *zarr.Group) (*Report, error) 
 	}
 	// Only now are all arrays of each group known.
 	names.note()
+	bad = errors.Join(bad, report.addConventions(ctx, t))
 	// A node that the list of the members has not reached is no remnant.
 	for _, path := range groups {
 		if complete {

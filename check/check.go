@@ -35,6 +35,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/bits"
 	"strings"
@@ -43,6 +44,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/consolidation"
+	"varve.dev/zarr/internal/conventions"
 	"varve.dev/zarr/internal/copying"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/transfer"
@@ -69,6 +71,10 @@ type Options struct {
 	// since a part was made, or if a part has not seen it. Fast and Complete must be
 	// those of the parts, and Sample 0.
 	Parts [][]byte
+	// Conventions are names of conventions, of which the report says what breaks them:
+	// "cf", "ome", "geozarr" and "anndata". Elements are read for that unless Fast is
+	// set, but only those of coordinates and of the codes of categories.
+	Conventions []string
 	// Progress, if not nil, is called when the check of an array begins, with done 0, and
 	// after each of its chunks, one call at a time. The path is relative to the checked
 	// node. total is the number of chunks that the array may have, or of those of a
@@ -137,12 +143,17 @@ func noNode(n zarr.Node) error {
 
 // runArray checks one array.
 func (o *Options) runArray(ctx context.Context, a *zarr.Array) (*Report, error) {
+	t, err := conventions.New(o.Conventions, a, !o.Fast)
+	if err != nil {
+		return nil, err
+	}
 	found, err := o.array(ctx, "", a)
 	if err != nil {
 		return nil, err
 	}
+	t.Add("", a, found.Disorder)
 	report := &Report{Arrays: []*Array{found}}
-	err = report.findTemporary(ctx, a)
+	err = errors.Join(report.findTemporary(ctx, a), report.addConventions(ctx, t))
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -154,6 +165,8 @@ type Report struct {
 	// Findings are what should be acted upon, one by one. If there are none, no damage
 	// was found.
 	Findings []Finding
+	// Advice are what conventions recommend and the nodes have not. They are no damage.
+	Advice []Finding
 	// Checked are sums over all arrays.
 	Checked Counts
 	// Arrays are the results for the single arrays, in the order of their paths.
@@ -168,6 +181,7 @@ type Report struct {
 	Remnants []Remnant
 
 	lengths []lengths
+	broken  []Finding // what breaks conventions
 }
 
 // String says how much was checked, and has each finding in a line of its own.
@@ -240,6 +254,7 @@ func (r *Report) sum() {
 	for _, s := range r.Stale {
 		r.Findings = append(r.Findings, s.finding())
 	}
+	r.Findings = append(r.Findings, r.broken...)
 }
 
 // add adds the counts of another array.

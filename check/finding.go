@@ -15,6 +15,7 @@ import (
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/internal/attributes"
+	"varve.dev/zarr/internal/conventions"
 	"varve.dev/zarr/internal/lineage"
 	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/remedy"
@@ -36,7 +37,11 @@ type Finding struct {
 	//   - "unfinished": a decided change of several arrays is not finished
 	//   - "statistics": the statistics of chunks say what is not so
 	//   - "document-replaced": a program has put back the document of before a rechunk
+	//   - "cf/…", "ome/…", "geozarr/…", "anndata/…": a convention is broken
+	//     ([Options.Conventions]); docs/conventions.md lists the kinds
 	Kind zarr.Kind
+	// Section is where a convention asks for what is not there, or "".
+	Section string
 	// Path is the path of the node, relative to the checked one; "" is that itself.
 	Path string
 	// Key is the key of the chunk in the store, and Chunk its index in the array. They
@@ -131,6 +136,20 @@ func (r *Array) Findings() []Finding {
 		list = append(list, Finding{Kind: kindReplaced, Path: r.Path, Message: r.Replaced.Message, Repair: r.Replaced.Repair})
 	}
 	return list
+}
+
+// addConventions adds what breaks the conventions.
+func (r *Report) addConventions(ctx context.Context, t *conventions.Tree) error {
+	found, err := t.Findings(ctx)
+	for _, f := range found {
+		one := Finding{Kind: zarr.Kind(f.Name), Section: f.Section, Path: f.Path, Message: f.Message, Repair: f.Remedy}
+		if f.Advice {
+			r.Advice = append(r.Advice, one)
+		} else {
+			r.broken = append(r.broken, one)
+		}
+	}
+	return err
 }
 
 // faultFinding returns a fault of a chunk as a finding.

@@ -70,8 +70,9 @@ type Converted struct {
 	// Growth is a message if the growth policy of the array is dropped, because format
 	// 2 has only regular chunks. It is "" otherwise.
 	Growth string
-	// Imaging is a message if a group has metadata of OME-Zarr, which keep the form of
-	// the version for the old format. It is "" otherwise.
+	// Imaging says what becomes of the metadata of OME-Zarr of a group. Those of version
+	// 0.4 in format 2 and of 0.5 in format 3 become each other; others stay. It is "" if
+	// there are none.
 	Imaging string
 	// Unknown is a message if the document has members that this library does not know:
 	// the other format has none such, so the new document lacks them. It is "" otherwise.

@@ -4,6 +4,7 @@ package convert_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -526,6 +527,42 @@ func TestEmptyDocument(t *testing.T) {
 		}
 		if after := trees.Values(t, root.Store(), ""); !maps.Equal(before, after) {
 			t.Errorf("%s is empty: %v became %v", c.name, before, after)
+		}
+	}
+}
+
+// TestAxes gives the levels of an image of OME-Zarr 0.4 the names of its axes in format
+// 3. Names that an array has stay, with a note.
+func TestAxes(t *testing.T) {
+	ctx := t.Context()
+	src := zarr.At(memstore.New(), "")
+	level := zarr.Spec{Shape: []int64{2, 2}, Type: dtype.Uint8}
+	named := level
+	named.DimensionNames = []string{"lat", "lon"}
+	image := json.RawMessage(`{"multiscales":[{"version":"0.4","axes":[{"name":"y","type":"space"},{"name":"x","type":"space"}],"datasets":[{"path":"s/0"},{"path":"1"},{"path":"2"}]}]}`)
+	cube := level
+	cube.Shape = []int64{2, 2, 2}
+	nodes := map[string]zarr.NodeSpec{"": zarr.GroupSpec{Attributes: image}, "s": zarr.GroupSpec{}, "s/0": level, "1": named, "2": cube, "other": level}
+	if _, err := src.Create(ctx, nodes, &zarr.CreateOptions{Format: 2}); err != nil {
+		t.Fatal(err)
+	}
+	done, err := convert.Convert(ctx, src, 3, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string][]string{"s/0": {"y", "x"}, "1": {"lat", "lon"}, "2": nil, "other": nil} {
+		a, err := src.At(path).OpenArray(ctx, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.DimensionNames(); !slices.Equal(got, want) {
+			t.Errorf("%s has the dimensions %q, want %q", path, got, want)
+		}
+		a.Close()
+	}
+	for _, n := range done.Nodes {
+		if note := n.Imaging != ""; note != (n.Path == "" || n.Path == "1") {
+			t.Errorf("%q: %q", n.Path, n.Imaging)
 		}
 	}
 }

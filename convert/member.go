@@ -41,6 +41,7 @@ type member struct {
 	index        []byte        // the consolidated metadata of format 2
 	reason       error         // the reason to encode the chunks again, or nil
 	mask         *masking.Mask // missing values; nil if the format stays
+	axes         []string      // of the image that the array is a level of, in format 2
 	gaps         *gaps         // missing chunks to store; nil if there are none
 	derived      *Derived      // how the array is made anew; nil if it is copied
 	fresh        bool          // no value of the destination is taken for a copy
@@ -223,7 +224,8 @@ func (s *survey) directories() iter.Seq[string] {
 	}
 }
 
-// masksFill reports whether the fill value of an array is a mask in format 2.
+// masksFill reports whether the fill value of an array is a mask in format 2. It notes
+// the axes of a level of an image.
 func (s *survey) masksFill(ctx context.Context, m *member) (bool, error) {
 	a, ok := m.node.(*metadata.Array)
 	if !ok {
@@ -233,6 +235,10 @@ func (s *survey) masksFill(ctx context.Context, m *member) (bool, error) {
 		s.images.Reader = tree.Reader{Store: s.store, Limits: metadata.Limits{Document: copying.DocumentLimit(s.limits)}}
 	}
 	if a.Format() == 2 {
+		var err error
+		if m.axes, err = s.images.Axes(ctx, m.path); err != nil {
+			return false, err
+		}
 		return s.images.MasksFill(ctx, m.path, a)
 	}
 	if attributes.Unnamed(a) != "" {
@@ -262,7 +268,13 @@ func (m *member) translate(to int, filled bool, keys func(*metadata.Array) *meta
 	switch n := m.node.(type) {
 	case *metadata.Group:
 		if n.Format() != to {
-			m.Imaging = imaging(n, to)
+			moved, note, err := ome.Moved(n.Attributes, m.path.Name(), to)
+			if err == nil {
+				n, err = n.WithAttributes(moved)
+			}
+			if m.Imaging = note; err != nil {
+				return err
+			}
 		}
 		if to == 3 {
 			m.result = n.ToV3().WithConsolidated(nil)
@@ -287,7 +299,9 @@ func (m *member) translateArray(n *metadata.Array, to int, filled bool, keys fun
 	if m.mask, err = translate(n, filled); err != nil {
 		return err
 	}
-	if to == 2 {
+	if to == 3 {
+		m.nameAxes(m.mask.Array)
+	} else {
 		if m.Growth, err = withoutPolicy(m.mask.Array); err != nil {
 			return err
 		}
@@ -331,23 +345,18 @@ func withoutPolicy(a *metadata.Array) (note string, err error) {
 	return fmt.Sprintf("attribute %s, %.80s, is removed: format 2 has regular chunks only, which cannot follow it", own.Growth, text), err
 }
 
-// imaging returns a note on a group with metadata of OME-Zarr, or "". A conversion to the
-// other format keeps them, because programs add members of their own. But OME-Zarr puts
-// them elsewhere: 0.4 and older, of format 2, among the attributes; 0.5, of format 3,
-// below "ome".
-func imaging(g *metadata.Group, to int) string {
-	if to == 2 {
-		if _, found, err := metadata.Attribute(g.Attributes, "ome"); err == nil && found {
-			return `the metadata of OME-Zarr 0.5 stay in the attribute "ome", where readers of format 2 do not look: they expect version 0.4 among the attributes`
+// nameAxes gives an array without dimension names those of the axes of its image, which
+// OME-Zarr 0.5 asks for. Names that it has stay, because xarray knows the axes by them.
+func (m *member) nameAxes(a *metadata.Array) {
+	switch {
+	case len(m.axes) != len(a.Shape) || slices.Contains(m.axes, ""):
+	case len(a.DimensionNames) == 0:
+		for i := range m.axes {
+			a.DimensionNames = append(a.DimensionNames, &m.axes[i])
 		}
-		return ""
+	case !slices.EqualFunc(a.DimensionNames, m.axes, func(name *string, axis string) bool { return name != nil && *name == axis }):
+		m.Imaging = "the names of its dimensions stay, although OME-Zarr 0.5 asks for those of the axes of its image: " + strings.Join(m.axes, ", ")
 	}
-	for _, name := range []string{"multiscales", "plate", "well", "image-label", "bioformats2raw.layout"} {
-		if _, found, err := metadata.Attribute(g.Attributes, name); err == nil && found {
-			return "the metadata of OME-Zarr (" + name + `) keep the form of version 0.4, where readers of format 3 do not look: they expect version 0.5 in the attribute "ome"`
-		}
-	}
-	return ""
 }
 
 // unknown returns a message about the members of the document that the new format does

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -136,30 +138,63 @@ func TestConvertUnknownMembers(t *testing.T) {
 	}
 }
 
-// TestConvertImages checks the note on metadata of OME-Zarr, which keep their form.
+// TestConvertImages checks that metadata of OME-Zarr move to the version of the other
+// format and back, that arrays get the names of the axes, and that a version which is not
+// known stays, with a note.
 func TestConvertImages(t *testing.T) {
 	dir := t.TempDir()
-	for format, attributes := range map[string]string{
-		"2": `{"multiscales":[{"version":"0.4","datasets":[{"path":"0"}]}]}`, "3": `{"ome":{"version":"0.5","multiscales":[]}}`,
+	const axes = `"axes":[{"name":"y","type":"space"},{"name":"x","type":"space"}],"datasets":[{"path":"0","coordinateTransformations":[{"type":"scale","scale":[1, 1.50]}]}]`
+	old := `{"a":1.0,"multiscales":[{` + axes + `,"version":"0.4"}],"omero":{"channels":[]},"z":"\u00e9"}`
+	newer := `{"a":1.0,"z":"\u00e9","ome":{"version":"0.5","multiscales":[{` + axes + `}],"omero":{"channels":[]}}}`
+	src := dir + "/image.zarr"
+	must(t, "", "create", src, "--group", "--zarr-format", "2", "--attributes", old)
+	must(t, "", "create", src+"/0", "--shape", "4,4", "--dtype", "uint8")
+	must(t, "", "create", src+"/labels", "--group", "--attributes", `{"labels":[]}`)
+	must(t, "", "create", src+"/plain", "--group", "--attributes", `{"labels":["cells"]}`)
+	for _, c := range []struct{ to, want, labels, note string }{
+		{"3", newer, `{"ome":{"version":"0.5","labels":[]}}`, "become those of version 0.5"},
+		{"2", `{"a":1.0,"z":"\u00e9","multiscales":[{` + axes + `,"version":"0.4"}],"omero":{"channels":[]}}`, `{"labels":[]}`, "become those of version 0.4"},
 	} {
-		other := map[string]string{"2": "3", "3": "2"}[format]
-		src := dir + "/" + format + ".zarr"
-		must(t, "", "create", src, "--group", "--zarr-format", format, "--attributes", attributes)
-		must(t, "", "create", src+"/plain", "--group")
-		for _, args := range [][]string{{src, dir + "/copy" + format}, {src}} {
-			args = append(append([]string{"convert"}, args...), "--to", other)
-			out := must(t, "", append(args, "--dry-run")...)
-			if again := must(t, "", args...); strings.Count(out, "OME-Zarr") != strings.Count(again, "OME-Zarr") {
-				t.Errorf("%q: %s%s", args, out, again)
-			}
-			if !strings.Contains(out, "note  /: the metadata of OME-Zarr") || strings.Contains(out, "/plain") {
-				t.Errorf("%q: %s", args, out)
+		dry := must(t, "", "convert", src, "--to", c.to, "--dry-run")
+		copied := must(t, "", "convert", src, dir+"/copy"+c.to, "--to", c.to)
+		for _, out := range []string{dry, copied, must(t, "", "convert", src, "--to", c.to)} {
+			if !strings.Contains(out, "note  /: the metadata of OME-Zarr") || !strings.Contains(out, c.note) || strings.Contains(out, "note  /plain") {
+				t.Errorf("to %s: %s", c.to, out)
 			}
 		}
-		if got := must(t, "", "attrs", src, "get"); !strings.Contains(got, "multiscales") {
-			t.Errorf("the attributes are %s", got)
+		for _, at := range []string{src, dir + "/copy" + c.to} {
+			for path, want := range map[string]string{"": c.want, "/labels": c.labels, "/plain": `{"labels":["cells"]}`} {
+				if got := must(t, "", "attrs", at+path, "get", "--json"); compacted(t, got) != compacted(t, want) {
+					t.Errorf("to %s: %s%s has %s, want %s", c.to, at, path, got, want)
+				}
+			}
+			if got := must(t, "", "info", at+"/0"); !strings.Contains(got, "y") {
+				t.Errorf("to %s: no names of dimensions: %s", c.to, got)
+			}
+			must(t, "", "check", at, "--conventions", "ome", "--fast")
 		}
 	}
+	later := dir + "/later.zarr"
+	for from, attributes := range map[string]string{"3": `{"ome":{"version":"0.7","multiscales":[]}}`, "2": `{"multiscales":[{"version":"0.3","axes":["y","x"],"datasets":[]}]}`} {
+		must(t, "", "create", later+from, "--group", "--zarr-format", from, "--attributes", attributes)
+		to := map[string]string{"2": "3", "3": "2"}[from]
+		if out := must(t, "", "convert", later+from, "--to", to, "--json"); !strings.Contains(out, "stay") {
+			t.Errorf("to %s: %s", to, out)
+		}
+		if got := must(t, "", "attrs", later+from, "get", "--json"); compacted(t, got) != attributes {
+			t.Errorf("to %s: %s", to, got)
+		}
+	}
+}
+
+// compacted returns JSON without white space, as it is spelled otherwise.
+func compacted(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := json.Compact(&b, []byte(text)); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return b.String()
 }
 
 // foreignArray is the document of an array as zarr-python writes it, which both formats

@@ -52,8 +52,6 @@ require (
 	github.com/johannesboyne/gofakes3 v1.2.0 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/kylelemons/godebug v1.1.0 // indirect
-	github.com/parquet-go/bitpack v1.0.0 // indirect
-	github.com/parquet-go/parquet-go v0.32.0 // indirect
 	github.com/pierrec/lz4/v4 v4.1.33 // indirect
 	github.com/pkg/browser v0.0.0-20240102092130-5ac0b6a4141c // indirect
 	github.com/ryszard/goskiplist v0.0.0-20150312221310-2dfbae5fcf46 // indirect
@@ -67,6 +65,7 @@ require (
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect
+	varve.dev/zarr/columnar v0.0.0 // indirect
 )
 
 replace varve.dev/zarr => ../..
@@ -84,3 +83,5 @@ replace varve.dev/zarr/store/s3 => ../../store/s3
 replace varve.dev/zarr/virtual/parquet => ../../virtual/parquet
 
 replace varve.dev/zarr/icechunk => ../../icechunk
+
+replace varve.dev/zarr/columnar => ../../columnar

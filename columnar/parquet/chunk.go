@@ -14,10 +14,12 @@ import (
 )
 
 const (
-	// mostHeader bounds the header of a page in bytes. It may have statistics with values.
+	// mostHeader bounds the header of a page in bytes. It may have long statistics.
 	mostHeader = 1 << 20
 	// blockRows are the values that are decoded at a time.
 	blockRows = 1024
+	// pageMemory is about the memory of the header of a page, in a list that grows.
+	pageMemory = 512
 )
 
 // chunk reads the pages of one column of a row group.
@@ -32,7 +34,7 @@ type chunk struct {
 	values     int // with nulls, of all pages
 	dictionary dictionary
 	indexed    bool  // whether the elements keep their dictionary
-	inflated   int64 // bytes of the present page that are its own
+	held       int64 // memory that the present page takes besides its elements
 }
 
 // page is a page that is not decoded.
@@ -53,7 +55,7 @@ func (c *chunk) scan(values int64) error {
 		return corruptf("%d values in lists for %d rows", values, c.rows)
 	}
 	c.indexed = c.leaf.element.Kind == columnar.String || c.leaf.element.Kind == columnar.Binary
-	rest, all := c.data, int64(0)
+	rest := c.data
 	for values > 0 {
 		p := page{at: c.offset + int64(len(c.data)-len(rest))}
 		n, err := unmarshal(rest[:min(len(rest), mostHeader)], &p.pageHeader, nil)
@@ -80,11 +82,17 @@ func (c *chunk) scan(values int64) error {
 			values -= p.values
 			c.indexed = c.indexed && (p.encoding == plainDictionary || p.encoding == rleDictionary)
 		}
-		all += p.uncompressed
+		err = c.budget.spend(p.uncompressed)
+		if err == nil {
+			err = c.budget.reserve(pageMemory)
+		}
+		if err != nil {
+			return c.errPage(len(c.pages), p.at, err)
+		}
 		c.pages = append(c.pages, p)
 	}
 	c.values = int(most)
-	return c.budget.spend(all)
+	return nil
 }
 
 func (c *chunk) errPage(i int, at int64, err error) error {
@@ -113,10 +121,10 @@ func (c *chunk) read() (columnar.Column, error) {
 	return s.column()
 }
 
-// inflate decompresses a page of n bytes. It sets the memory that this has taken.
+// inflate decompresses a page of n bytes.
 func (c *chunk) inflate(body []byte, n int64) ([]byte, error) {
-	if c.inflated = n; c.codec == codecNone {
-		c.inflated = 0
+	if c.codec != codecNone {
+		c.held = n
 	}
 	return inflate(c.codec, body, int(n), c.budget)
 }
@@ -180,7 +188,7 @@ func (c *chunk) readPage(p *page, s *sink) error {
 	var reps, defs *hybrid
 	var data []byte
 	var err error
-	c.inflated = 0
+	c.held = 0
 	if p.kind == dataPage2 {
 		reps, defs, data, err = c.open2(p)
 	} else {
@@ -207,7 +215,7 @@ func (c *chunk) readPage(p *page, s *sink) error {
 		}
 		left -= n
 	}
-	c.budget.release(c.inflated)
+	c.budget.release(c.held)
 	return nil
 }
 

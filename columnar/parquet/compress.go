@@ -60,10 +60,11 @@ type budget struct {
 	left   atomic.Int64
 	unread atomic.Int64 // bytes of pages that may still be decompressed
 	all    int64
+	remedy string // after the limit in an error
 }
 
-func newBudget(n int64) *budget {
-	b := &budget{all: n}
+func newBudget(n int64, remedy string) *budget {
+	b := &budget{all: n, remedy: remedy}
 	b.left.Store(n)
 	b.unread.Store(4 * n)
 	return b
@@ -72,7 +73,7 @@ func newBudget(n int64) *budget {
 // reserve takes memory. It returns an error at the limit.
 func (b *budget) reserve(n int64) error {
 	if n < 0 || b.left.Add(-n) < 0 {
-		return unsupportedf("it needs more memory than the limit of %d bytes; raise Limits.Memory, select fewer columns, or write smaller row groups", b.all)
+		return unsupportedf("it needs more memory than %d bytes%s", b.all, b.remedy)
 	}
 	return nil
 }
@@ -214,14 +215,25 @@ func newDeflater(o Options) (*deflater, error) {
 	if level == 0 {
 		level = defaultLevel
 	}
+	if e, ok := zstdEncoders.Load(level); ok {
+		return &deflater{codecZstd, e.(*zstd.Encoder)}, nil
+	}
 	e, err := zstd.NewWriter(nil,
 		zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)),
-		// A page has its own checksum.
-		zstd.WithEncoderCRC(false),
+		zstd.WithEncoderCRC(false), // a page has a checksum of its own
 		zstd.WithZeroFrames(true),
+		zstd.WithWindowSize(pageBytes),
+		// Numbers have zeros in their upper bytes, and mostly nothing else that repeats.
+		zstd.WithAllLitEntropyCompression(true),
 	)
+	if err == nil {
+		zstdEncoders.Store(level, e)
+	}
 	return &deflater{codecZstd, e}, err
 }
+
+// zstdEncoders has an encoder for each level, because encoders take much memory.
+var zstdEncoders sync.Map // of *zstd.Encoder
 
 // deflate appends the compressed page.
 func (d *deflater) deflate(dst, page []byte) []byte {

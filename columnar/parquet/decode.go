@@ -51,7 +51,7 @@ func (c *chunk) newDecoder(encoding int64, data []byte, values int) (decoder, er
 		lengths, rest, err := newLengths(data, values)
 		return &deltaLengths{lengths, rest}, err
 	case encoding == deltaByteArray && (physical == physicalByteArray || physical == physicalFixed):
-		return newDeltaTexts(data, values, width, c.budget)
+		return c.newDeltaTexts(data, values)
 	case encoding == byteStreamSplit && width > 0 && physical != physicalBoolean && physical != physicalInt96:
 		return &splitValues{data: data, width: width, count: len(data) / width}, nil
 	}
@@ -396,14 +396,13 @@ func (v *deltaLengths) text() ([]byte, error) {
 
 // deltaTexts are byte arrays that begin with a part of the one before.
 type deltaTexts struct {
+	*chunk
 	common *deltas // bytes shared with the one before
 	rest   deltaLengths
 	before []byte
-	width  int
-	budget *budget
 }
 
-func newDeltaTexts(data []byte, values, width int, b *budget) (decoder, error) {
+func (c *chunk) newDeltaTexts(data []byte, values int) (decoder, error) {
 	common, data, err := newLengths(data, values)
 	if err != nil {
 		return nil, err
@@ -412,7 +411,7 @@ func newDeltaTexts(data []byte, values, width int, b *budget) (decoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &deltaTexts{common: common, rest: deltaLengths{lengths, data}, width: width, budget: b}, nil
+	return &deltaTexts{chunk: c, common: common, rest: deltaLengths{lengths, data}}, nil
 }
 
 func (v *deltaTexts) text() ([]byte, error) {
@@ -432,6 +431,7 @@ func (v *deltaTexts) text() ([]byte, error) {
 		if err := v.budget.reserve(int64(size)); err != nil {
 			return nil, err
 		}
+		v.held += int64(size)
 		v.before = append(make([]byte, 0, size), v.before...)
 	}
 	v.before = append(v.before[:n], rest...)
@@ -439,13 +439,14 @@ func (v *deltaTexts) text() ([]byte, error) {
 }
 
 func (v *deltaTexts) fixed(dst []byte) error {
-	for ; len(dst) > 0; dst = dst[v.width:] {
+	width := v.leaf.width
+	for ; len(dst) > 0; dst = dst[width:] {
 		text, err := v.text()
 		if err != nil {
 			return err
 		}
-		if len(text) != v.width {
-			return corruptf("a value of %d bytes, where %d are needed", len(text), v.width)
+		if len(text) != width {
+			return corruptf("a value of %d bytes, where %d are needed", len(text), width)
 		}
 		copy(dst, text)
 	}

@@ -3,6 +3,7 @@
 package parquet
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -30,13 +31,14 @@ type encoder struct {
 	plain    []byte    // values of a fixed size
 	numbered *numbered // if there is a dictionary
 
-	out     encoded
-	scratch []byte
+	out          encoded
+	body, packed []byte // of the last page, to use their memory again
 }
 
 // encoded is a column of a row group, with offsets from its start.
 type encoded struct {
-	pages []byte
+	pages [][]byte // headers and bodies
+	bytes int64    // of them
 	meta  columnMetadata
 	index columnIndex
 	paged bool // whether index is true
@@ -70,7 +72,7 @@ func (e *encoder) encode(c *columnar.Column) (*encoded, error) {
 		m.encodings = append(m.encodings, plainEncoding)
 	}
 	m.encodings = append(m.encodings, encoding)
-	m.dataOffset = int64(len(e.out.pages))
+	m.dataOffset = e.out.bytes
 	var all bounds
 	for row, value := 0, 0; row < c.Rows; {
 		p := e.nextPage(row, value)
@@ -79,7 +81,7 @@ func (e *encoder) encode(c *columnar.Column) (*encoded, error) {
 		}
 		row, value = p.endRow, p.endValue
 	}
-	m.compressed = int64(len(e.out.pages))
+	m.compressed = e.out.bytes
 	e.setStatistics(all)
 	// The encoder has the batch, which nobody needs any more.
 	out := e.out
@@ -278,8 +280,8 @@ func (e *encoder) nextPage(row, value int) *pageRows {
 	return p
 }
 
-// addRow adds a row to a page of a column without lists. It returns the bytes of its value
-// without a dictionary.
+// addRow adds a row to a page of a column without lists. It returns the bytes of its
+// value without a dictionary.
 func (e *encoder) addRow(p *pageRows) int {
 	if e.chosen != nil {
 		if !e.rows.IsValid(p.endRow) {
@@ -340,7 +342,7 @@ func (e *encoder) addList(p *pageRows) int {
 
 // addData adds a data page.
 func (e *encoder) addData(p *pageRows, encoding int64, all *bounds) error {
-	body := e.scratch[:0]
+	body := e.body[:0]
 	if e.list {
 		body = appendLevels(body, p.reps, 0, len(p.reps), 1)
 	}
@@ -349,7 +351,7 @@ func (e *encoder) addData(p *pageRows, encoding int64, all *bounds) error {
 	}
 	var err error
 	body, b := e.appendValues(body, p)
-	e.scratch = body
+	e.body = body
 	m := &e.out.meta
 	m.values += int64(p.entries)
 	m.statistics.nulls += int64(p.nulls)
@@ -359,11 +361,11 @@ func (e *encoder) addData(p *pageRows, encoding int64, all *bounds) error {
 	if h.values, err = int32Of(p.entries, "a page with values"); err != nil {
 		return err
 	}
-	begin := len(e.out.pages)
+	begin := e.out.bytes
 	if err := e.addPage(&h, body); err != nil {
 		return err
 	}
-	e.out.place.pages = append(e.out.place.pages, pageLocation{int64(begin), int64(len(e.out.pages) - begin), int64(p.row)})
+	e.out.place.pages = append(e.out.place.pages, pageLocation{begin, e.out.bytes - begin, int64(p.row)})
 	return nil
 }
 
@@ -484,14 +486,14 @@ func (e *encoder) addPage(h *pageHeader, data []byte) error {
 	if h.uncompressed, err = int32Of(len(data), "a page"); err != nil {
 		return err
 	}
-	body := e.codec.deflate(nil, data)
-	if h.compressed, err = int32Of(len(body), "a page"); err != nil {
+	e.packed = e.codec.deflate(e.packed[:0], data)
+	if h.compressed, err = int32Of(len(e.packed), "a page"); err != nil {
 		return err
 	}
-	h.checksum = int64(int32(crc32.ChecksumIEEE(body)))
-	begin := len(e.out.pages)
-	e.out.pages = marshal(e.out.pages, h)
-	e.out.meta.uncompressed += int64(len(e.out.pages) - begin + len(data))
-	e.out.pages = append(e.out.pages, body...)
+	h.checksum = int64(int32(crc32.ChecksumIEEE(e.packed)))
+	header := marshal(nil, h)
+	e.out.pages = append(e.out.pages, header, bytes.Clone(e.packed))
+	e.out.bytes += int64(len(header) + len(e.packed))
+	e.out.meta.uncompressed += int64(len(header) + len(data))
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -23,6 +24,10 @@ type Limits struct {
 }
 
 const defaultMemory = 1 << 30
+
+// arrowSchema is the name of a schema of Arrow that some writers add. It says how their
+// columns were in memory, and would be wrong in another file.
+const arrowSchema = "ARROW:schema"
 
 // Reader reads a file. It implements [columnar.Reader].
 type Reader struct {
@@ -49,9 +54,6 @@ func NewReader(r io.ReaderAt, size int64, l Limits, names ...string) (*Reader, e
 	f := &Reader{file: r, memory: l.Memory}
 	err := f.readFooter(size)
 	if err == nil {
-		f.leaves, err = leaves(f.meta.schema)
-	}
-	if err == nil {
 		err = f.choose(names)
 	}
 	if err == nil {
@@ -61,6 +63,9 @@ func NewReader(r io.ReaderAt, size int64, l Limits, names ...string) (*Reader, e
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
 	for _, k := range f.meta.pairs {
+		if k.key == arrowSchema {
+			continue
+		}
 		f.schema.Metadata = append(f.schema.Metadata, columnar.Pair{Key: k.key, Value: k.value})
 	}
 	return f, nil
@@ -100,10 +105,15 @@ func (f *Reader) readFooter(size int64) error {
 			return err
 		}
 	}
-	// The structures of a sound footer take about five times as much memory.
-	const most = 24
-	b := newBudget(min(f.memory, 64<<10+most*n))
-	if _, err := unmarshal(footer, &f.meta, b); err != nil {
+	// A sound footer takes ten times as much memory, and one without row groups thirty
+	// times.
+	const most = 64
+	b := newBudget(min(f.memory, 1<<20+most*n), ", which is much for its length, or the limit")
+	_, err := unmarshal(footer, &f.meta, b)
+	if err == nil {
+		f.leaves, err = leaves(f.meta.schema, b)
+	}
+	if err != nil {
 		return fmt.Errorf("footer: %w", err)
 	}
 	f.memory -= b.all - b.left.Load()
@@ -160,6 +170,9 @@ func (f *Reader) checkGroups() error {
 		if g.rows < 0 || g.rows > left {
 			return corruptf("row group %d has %d rows, where %d are left", i, g.rows, left)
 		}
+		if g.rows > math.MaxInt { // of 32 bits
+			return unsupportedf("row group %d has %d rows", i, g.rows)
+		}
 		if left -= g.rows; len(g.columns) != len(f.leaves) {
 			return corruptf("row group %d has another number of columns than the schema: %d and %d", i, len(g.columns), len(f.leaves))
 		}
@@ -190,7 +203,7 @@ func (f *Reader) Next() (*columnar.Batch, error) {
 	}
 	g := &f.meta.groups[f.group]
 	b := &columnar.Batch{Rows: int(g.rows), Columns: make([]columnar.Column, len(f.chosen))}
-	memory := newBudget(f.memory)
+	memory := newBudget(f.memory, ", the limit of the memory; raise it, select fewer columns, or write smaller row groups")
 	err := parallel(len(f.chosen), func(i int) error {
 		l := f.leaves[f.chosen[i]]
 		c, err := f.column(l, &g.columns[f.chosen[i]], int(g.rows), memory)
@@ -250,8 +263,8 @@ func (f *Reader) column(l *leaf, c *columnChunk, rows int, b *budget) (columnar.
 	if begin < 0 || begin > f.pages || m.compressed < 0 || m.compressed > f.pages-begin {
 		return columnar.Column{}, corruptf("%d bytes at %d, before the footer at %d", m.compressed, begin, f.pages)
 	}
-	// No two columns share bytes of pages. So the time for pages is bounded by the size of
-	// the file, also if they have no rows.
+	// No two columns share bytes of pages. So the size of the file bounds the time for
+	// pages, also if they have no rows.
 	if f.unread.Add(-m.compressed) < 0 {
 		return columnar.Column{}, corruptf("columns or row groups share bytes of pages")
 	}

@@ -29,6 +29,9 @@ type leaf struct {
 	err     error // if the column is not supported
 }
 
+// leafMemory is about the memory of a column, without its name.
+const leafMemory = 512
+
 // place is where a walk through the schema stands.
 type place struct {
 	path []string
@@ -38,11 +41,11 @@ type place struct {
 }
 
 // leaves returns the columns of a schema.
-func leaves(schema []schemaElement) ([]*leaf, error) {
+func leaves(schema []schemaElement, b *budget) ([]*leaf, error) {
 	if len(schema) == 0 || schema[0].children < 0 {
 		return nil, corruptf("a file without a schema")
 	}
-	w := &schemaWalk{rest: schema[1:]}
+	w := &schemaWalk{rest: schema[1:], budget: b}
 	for range schema[0].children {
 		if err := w.element(place{}, 0); err != nil {
 			return nil, err
@@ -57,6 +60,7 @@ func leaves(schema []schemaElement) ([]*leaf, error) {
 type schemaWalk struct {
 	rest   []schemaElement
 	leaves []*leaf
+	budget *budget
 }
 
 func (w *schemaWalk) next() (*schemaElement, error) {
@@ -81,7 +85,11 @@ func (w *schemaWalk) element(p place, depth int) error {
 		return err
 	}
 	p.path = append(slices.Clip(p.path), s.name)
+	// The name of a group is in those of all its fields.
 	p.name = strings.Join(p.path, ".")
+	if err := w.budget.reserve(leafMemory + int64(len(p.name))); err != nil {
+		return err
+	}
 	if s.repetition != required {
 		p.def++
 	}

@@ -136,7 +136,7 @@ func (p *protocol) head() bool {
 	if head == 0 {
 		return false
 	}
-	// The upper bits are the difference to the number of the field before, if it is small.
+	// The upper bits are the difference to the number of the field before, if small.
 	if head>>4 == 0 {
 		x := p.uvarint()
 		p.number = int16(x>>1) ^ -int16(x&1)

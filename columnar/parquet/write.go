@@ -143,8 +143,10 @@ func (f *Writer) writeBatch(b *columnar.Batch) error {
 		for k := range e.place.pages {
 			e.place.pages[k].offset += f.offset
 		}
-		if err := f.write(e.pages); err != nil {
-			return fmt.Errorf("parquet: %w", err)
+		for _, p := range e.pages {
+			if err := f.write(p); err != nil {
+				return fmt.Errorf("parquet: %w", err)
+			}
 		}
 		e.pages = nil
 		g.bytes += m.uncompressed

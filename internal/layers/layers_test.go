@@ -52,7 +52,7 @@ var layers = [][]string{
 	{"."},
 	{"internal/failure", "internal/sharing"},
 	{"internal/copying", "internal/cf", "internal/rowset", "rechunk", "internal/consolidation"},
-	{"cf", "transfer", "check/diff", "internal/export", "internal/stac", "internal/statistics"},
+	{"cf", "transfer", "check/diff", "internal/export", "internal/stac", "internal/statistics", "internal/conventions"},
 	{"convert", "internal/export/geotiff", "internal/export/netcdf"},
 	{"virtual", "ragged", "pyramid", "statistics", "check", "check/checksums", "serve/internal/plain"},
 	{"filter", "internal/job", "serve"},

@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"iter"
 	"path"
-	"slices"
 	"strings"
 
 	"varve.dev/zarr/internal/attributes"
@@ -27,7 +26,14 @@ const Pyramid = "varve.dev/zarr/pyramid"
 // Images finds the images of a store, and remembers the groups that it has read.
 type Images struct {
 	tree.Reader
-	known map[store.Path][]string
+	known map[store.Path][]level
+}
+
+// level is one level of an image: the path of an array below its group, and the names of
+// the axes, if they are described.
+type level struct {
+	path string
+	axes []string
 }
 
 // MasksFill reports whether the fill value of the array at p marks missing elements:
@@ -44,18 +50,39 @@ func (i *Images) MasksFill(ctx context.Context, p store.Path, doc *metadata.Arra
 // IsLevel reports whether the array at p is a level of an image, which a group above it
 // describes.
 func (i *Images) IsLevel(ctx context.Context, p store.Path) (bool, error) {
+	l, err := i.level(ctx, p)
+	return l != nil, err
+}
+
+// Axes returns the names of the axes of the array at p, if it is a level of an image that
+// a group above it describes, else nil.
+func (i *Images) Axes(ctx context.Context, p store.Path) ([]string, error) {
+	l, err := i.level(ctx, p)
+	if l == nil {
+		return nil, err
+	}
+	return l.axes, nil
+}
+
+// level returns the level that is the array at p, or nil.
+func (i *Images) level(ctx context.Context, p store.Path) (*level, error) {
 	for at := p; !at.IsRoot(); {
 		at = at.Parent()
 		levels, err := i.levels(ctx, at)
-		if err != nil || slices.Contains(levels, tree.Inside(at, p)) {
-			return err == nil, err
+		if err != nil {
+			return nil, err
+		}
+		for k := range levels {
+			if levels[k].path == tree.Inside(at, p) {
+				return &levels[k], nil
+			}
 		}
 	}
-	return false, nil
+	return nil, nil
 }
 
 // levels returns the levels of the images that the group at p describes.
-func (i *Images) levels(ctx context.Context, p store.Path) ([]string, error) {
+func (i *Images) levels(ctx context.Context, p store.Path) ([]level, error) {
 	if levels, ok := i.known[p]; ok {
 		return levels, nil
 	}
@@ -68,12 +95,12 @@ func (i *Images) levels(ctx context.Context, p store.Path) ([]string, error) {
 	case err != nil && !errors.Is(err, metadata.ErrUnsupported):
 		return nil, err
 	}
-	var levels []string
+	var levels []level
 	if g, ok := s.Doc.(*metadata.Group); ok && g != nil {
 		levels = levelsIn(g.Attributes)
 	}
 	if i.known == nil {
-		i.known = map[store.Path][]string{}
+		i.known = map[store.Path][]level{}
 	}
 	i.known[p] = levels
 	return levels, nil
@@ -83,6 +110,19 @@ func (i *Images) levels(ctx context.Context, p store.Path) ([]string, error) {
 type image struct {
 	Datasets []struct{ Path string }
 	Metadata json.RawMessage
+	Axes     json.RawMessage
+}
+
+// axes returns the names of the axes: before version 0.4 they were texts.
+func (i *image) axes() (names []string) {
+	var axes []struct{ Name string }
+	if json.Unmarshal(i.Axes, &axes) != nil {
+		return nil
+	}
+	for _, a := range axes {
+		names = append(names, a.Name)
+	}
+	return names
 }
 
 // isPyramid reports whether package pyramid has made the entry.
@@ -136,13 +176,14 @@ func imagesIn(attributes []byte) iter.Seq[*image] {
 func cleaned(at string) string { return strings.TrimPrefix(path.Clean("/"+at), "/") }
 
 // levelsIn returns the levels of all images in the attributes of a group.
-func levelsIn(attributes []byte) (levels []string) {
+func levelsIn(attributes []byte) (levels []level) {
 	for i := range imagesIn(attributes) {
 		if i.isPyramid() {
 			continue
 		}
+		axes := i.axes()
 		for _, d := range i.Datasets {
-			levels = append(levels, cleaned(d.Path))
+			levels = append(levels, level{cleaned(d.Path), axes})
 		}
 	}
 	return levels

@@ -75,8 +75,6 @@ require (
 	github.com/moby/moby/client v0.6.0 // indirect
 	github.com/opencontainers/go-digest v1.0.0 // indirect
 	github.com/opencontainers/image-spec v1.1.1 // indirect
-	github.com/parquet-go/bitpack v1.0.0 // indirect
-	github.com/parquet-go/parquet-go v0.32.0 // indirect
 	github.com/pierrec/lz4/v4 v4.1.33 // indirect
 	github.com/pkg/browser v0.0.0-20240102092130-5ac0b6a4141c // indirect
 	github.com/planetscale/vtprotobuf v0.6.1-0.20240319094008-0393e58bdf10 // indirect
@@ -104,6 +102,7 @@ require (
 	google.golang.org/genproto/googleapis/api v0.0.0-20260715232425-e75dac1f907d // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260819154853-08b0e4226688 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
+	varve.dev/zarr/columnar v0.0.0 // indirect
 )
 
 replace varve.dev/zarr => ../..
@@ -117,3 +116,5 @@ replace varve.dev/zarr/store/s3 => ../../store/s3
 replace varve.dev/zarr/codec/extra => ../../codec/extra
 
 replace varve.dev/zarr/virtual/parquet => ../../virtual/parquet
+
+replace varve.dev/zarr/columnar => ../../columnar

@@ -266,7 +266,7 @@ func TestPadded(t *testing.T) {
 // TestLongLocations has more text in a file than is read. It is refused before it is
 // stored, and fewer references in each file are not.
 func TestLongLocations(t *testing.T) {
-	const chunks = 9000
+	const chunks = 18_000
 	dir, long := t.TempDir(), strings.Repeat("x", 4000)
 	text := []byte(strings.NewReplacer("[25]", fmt.Sprintf("[%d]", 1000*chunks), "[1]", "[1000]").Replace(`{".zgroup":{"zarr_format":2},"a/.zarray":` + document))
 	for i := range chunks {
@@ -276,7 +276,7 @@ func TestLongLocations(t *testing.T) {
 	at := filepath.Join(dir, "r.parq")
 	m := joined(t, at, virtual.Join{}, filepath.Join(dir, "long.json"))
 	s, path := place(t, at)
-	if err := m.CreateParquet(t.Context(), s, path, 0); !errors.Is(err, virtual.ErrLimit) || !strings.Contains(err.Error(), "fewer than 10000 references into a file (--record-size)") {
+	if err := m.CreateParquet(t.Context(), s, path, chunks); !errors.Is(err, virtual.ErrLimit) || !strings.Contains(err.Error(), "fewer than 18000 references into a file (--record-size)") {
 		t.Errorf("%v", err)
 	}
 	for e, err := range store.List(t.Context(), s, path, store.Deep) {
@@ -285,7 +285,7 @@ func TestLongLocations(t *testing.T) {
 	if err := m.CreateParquet(t.Context(), s, path, 3000); err != nil {
 		t.Fatal(err)
 	}
-	for k := range int64(3) {
+	for k := range int64(chunks / 3000) {
 		file, _, err := s.Get(t.Context(), path.MustKey("a/"+kerchunk.RecordsName(k)), store.Request{}, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -13,11 +13,6 @@
 // [varve.dev/zarr/virtual.Manifest.CreateParquet] writes such folders.
 //
 // The package reads and writes those files: flat tables with the columns path, offset,
-// size and raw. It uses the structures and encodings of parquet-go, and reads pages by
-// itself: files come from anywhere, and nothing may be decoded beyond the limits, which
-// the library does not have. The whole library would also make the command 20 MB larger.
-//
-// Data pages of both versions, plain values, dictionaries, and the compressions
-// Zstandard, Snappy and gzip are read. Other tables are refused by the name of what they
-// have.
+// size and raw. Package [varve.dev/zarr/columnar/parquet] has the format. Other tables
+// are refused by the name of what they have.
 package parquet

@@ -3,14 +3,15 @@ module varve.dev/zarr/virtual/parquet
 go 1.26.0
 
 require (
-	github.com/klauspost/compress v1.20.3
 	github.com/parquet-go/parquet-go v0.32.0
 	varve.dev/zarr v0.0.0
+	varve.dev/zarr/columnar v0.0.0
 )
 
 require (
 	github.com/andybalholm/brotli v1.1.1 // indirect
 	github.com/google/uuid v1.6.0 // indirect
+	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/parquet-go/bitpack v1.0.0 // indirect
 	github.com/parquet-go/jsonlite v1.0.0 // indirect
 	github.com/pierrec/lz4/v4 v4.1.33 // indirect
@@ -21,3 +22,5 @@ require (
 )
 
 replace varve.dev/zarr => ../..
+
+replace varve.dev/zarr/columnar => ../../columnar

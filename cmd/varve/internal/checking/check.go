@@ -5,12 +5,14 @@
 package checking
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,10 +26,12 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/flagtext"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/place"
 	"varve.dev/zarr/cmd/varve/internal/planfile"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/usage"
+	"varve.dev/zarr/internal/conventions"
 	"varve.dev/zarr/internal/job"
 )
 
@@ -42,9 +46,14 @@ is any.
 Every stored chunk is read and decoded. In a shard, every inner chunk must lie within the shard,
 must not share its bytes with another one, and must decode. Bytes that belong to no inner chunk are
 counted, but they are no damage; varve compact --shards frees them. Without a checksum, wrong values
-may go unnoticed.`,
+may go unnoticed.
+
+With --conventions, documents are compared with CF, OME-Zarr, the conventions that zarr_conventions
+registers (geozarr), or anndata. What a convention demands and a node breaks is a finding: status 1.
+What it only recommends is a note, which does not change the status. See docs/conventions.md.`,
 		Example: `  varve check era5.zarr
-  varve check era5.zarr/t2m --fast --json`,
+  varve check era5.zarr/t2m --fast --json
+  varve check era5.zarr --fast --conventions cf`,
 		Args:              usage.Arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
@@ -61,10 +70,14 @@ may go unnoticed.`,
 	mend := c.Flags().Bool("repair", false, "first do what cannot lose data: finish what crashed writers left, update stale consolidated metadata, write documents again that other programs misread")
 	shards := c.Flags().Bool("repair-shards", false, "as --repair, and restore damaged indexes of shards where their checksum proves what they were")
 	c.Flags().BoolVar(&f.how.Complete, "complete", false, "treat chunks that are not stored as faults")
+	c.Flags().StringSliceVar(&f.how.Conventions, "conventions", nil, "also say what breaks the conventions of these `NAMES`: "+strings.Join(conventions.Names(), ", ")+", or all")
 	planfile.Flag(c, &f.planTo)
 	dry := c.Flags().Bool("dry-run", false, "change nothing; only --repair and --repair-shards change anything")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := checkTogether(cmd); err != nil {
+			return err
+		}
+		if err := f.name(); err != nil {
 			return err
 		}
 		if f.planTo != "" {
@@ -85,14 +98,29 @@ may go unnoticed.`,
 
 // checkTogether returns an error for flags that exclude each other.
 func checkTogether(cmd *cobra.Command) error {
-	for _, name := range []string{"write-checksums", "write-manifest", "digest", "dandi", "repair", "repair-shards", "complete", "sample", "fast"} {
+	for _, name := range []string{"write-checksums", "write-manifest", "digest", "dandi", "repair", "repair-shards", "complete", "sample", "fast", "conventions"} {
 		if err := flagtext.Exclusive(cmd, "against", name); err != nil {
 			return err
 		}
 	}
-	for _, name := range []string{"against", "digest", "repair", "repair-shards", "sample"} {
+	for _, name := range []string{"against", "digest", "repair", "repair-shards", "sample", "conventions"} {
 		if err := flagtext.Exclusive(cmd, "plan", name); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// name refuses conventions that are not known, and puts their names in place of "all".
+func (f *checkFlags) name() error {
+	known := conventions.Names()
+	for _, name := range f.how.Conventions {
+		switch {
+		case name == "all":
+			f.how.Conventions = known
+			return nil
+		case !slices.Contains(known, name):
+			return failure.BadUsage("--conventions %s: there are %s, and all", name, strings.Join(known, ", "))
 		}
 	}
 	return nil
@@ -222,6 +250,8 @@ func (f *checkFlags) finishArray(cmd *cobra.Command, location string, n zarr.Nod
 	c := newFindings(location, report.Arrays[0], f.unproven)
 	c.Temporary = facts.TemporaryFiles(report.Temporary)
 	c.Checked, c.Repaired = newCheckedCounts(report.Checked), f.repaired
+	c.judged = f.judged(location, report)
+	c.Findings = append(c.Findings, c.broken...)
 	verdict := c.verdict()
 	if c.sums, err = f.sums(cmd, n, verdict == nil); err != nil {
 		return err
@@ -236,7 +266,7 @@ func (f *checkFlags) finishArray(cmd *cobra.Command, location string, n zarr.Nod
 // it could not be checked.
 func (f *checkFlags) finishGroup(cmd *cobra.Command, location string, n zarr.Node, report *check.Report, bad error) (err error) {
 	all := newGroupFindings(location, report, f.unproven)
-	all.Repaired = f.repaired
+	all.Repaired, all.judged = f.repaired, f.judged(location, report)
 	verdict := all.verdict()
 	if all.sums, err = f.sums(cmd, n, verdict == nil && bad == nil); err != nil {
 		return err
@@ -277,8 +307,44 @@ type finding struct {
 	Path    string  `json:"path"` // of the node, as a location
 	Key     *string `json:"key"`  // in the store; null unless the finding is about one value
 	Chunk   []int64 `json:"chunk"`
+	Section string  `json:"section,omitempty"` // of a convention
 	Message string  `json:"message"`
 	Repair  string  `json:"repair"`
+}
+
+// judged is what a check says about conventions.
+type judged struct {
+	Advice []finding `json:"advice,omitzero"` // what they recommend; with --conventions
+	broken []finding // what they demand, of the findings
+}
+
+// judged returns what breaks the conventions below a location.
+func (f *checkFlags) judged(location string, r *check.Report) (j judged) {
+	if len(f.how.Conventions) == 0 {
+		return j
+	}
+	j.Advice = findingsOf(location, r.Advice, nil)
+	of := slices.DeleteFunc(slices.Clone(r.Findings), func(one check.Finding) bool { return one.Section == "" })
+	j.broken = findingsOf(location, of, nil)
+	return j
+}
+
+// text adds the number of demands that are not met to a text.
+func (j judged) text() string {
+	if len(j.broken) == 0 {
+		return ""
+	}
+	return "; conventions are broken: " + phrase.Plural(int64(len(j.broken)), "finding")
+}
+
+// write writes a line for each rule that a node breaks, and one for what would help.
+func (j judged) write(w *bufio.Writer) {
+	for _, f := range j.broken {
+		fmt.Fprintf(w, "%s  %s (%s, %s)\n  repair: %s\n", phrase.Printable(f.Path), phrase.Printable(f.Message), f.Kind, f.Section, f.Repair)
+	}
+	for _, f := range j.Advice {
+		fmt.Fprintf(w, "%s  note: %s (%s, %s): %s\n", phrase.Printable(f.Path), phrase.Printable(f.Message), f.Kind, f.Section, f.Repair)
+	}
 }
 
 // findingsOf describes findings about nodes below a location. unproven has the reasons
@@ -288,7 +354,7 @@ func findingsOf(location string, found []check.Finding, unproven map[string]stri
 	for i, f := range found {
 		at := pathBelow(location, f.Path)
 		list[i] = finding{
-			Kind: string(f.Kind), Path: at, Key: output.Present(f.Key), Chunk: f.Chunk,
+			Kind: string(f.Kind), Path: at, Key: output.Present(f.Key), Chunk: f.Chunk, Section: f.Section,
 			Message: failure.ForNode(at, failure.Remedied(f.Message)), Repair: failure.ForNode(at, failure.Remedied(f.Repair)),
 		}
 		if f.Kind == differ { // the text names the group

@@ -53,6 +53,7 @@ type findings struct {
 	// Temporary is set only if NODE is an array. A group lists the files of its members.
 	Temporary []facts.TemporaryFile `json:"temporary,omitzero"`
 
+	judged
 	sums
 	of *check.Array
 }
@@ -168,7 +169,8 @@ func (c *findings) verdict() error {
 	if c.of.Err != nil {
 		text += "; the values of the coordinate could not be read"
 	}
-	if c.of.Err != nil || c.of.Times || c.Faults > 0 || c.Unread > 0 || c.of.IsUnfinished() || c.of.Replaced != nil || c.of.RecordsErr != nil || len(c.of.Misread) > 0 || c.of.Misplaced != "" {
+	text += c.judged.text()
+	if len(c.broken) > 0 || c.of.Err != nil || c.of.Times || c.Faults > 0 || c.Unread > 0 || c.of.IsUnfinished() || c.of.Replaced != nil || c.of.RecordsErr != nil || len(c.of.Misread) > 0 || c.of.Misplaced != "" {
 		return failure.Verdict(text)
 	}
 	return nil
@@ -262,6 +264,7 @@ func (c *findings) write(w *bufio.Writer) error {
 	if c.Pending != nil {
 		_, err = fmt.Fprintf(w, "%s  %s\n", phrase.Printable(c.Path), phrase.Printable(c.Pending.Text()))
 	}
+	c.judged.write(w)
 	facts.WriteTemporary(w, c.Temporary)
 	c.sums.write(w, c.Path)
 	return err

@@ -48,6 +48,7 @@ type groupFindings struct {
 
 	records int64 // arrays whose records of rechunks are damaged
 
+	judged
 	sums
 }
 
@@ -110,7 +111,7 @@ func oneIf(is bool) int64 {
 
 // verdict returns an error that sums up the findings, or nil if there are none.
 func (g *groupFindings) verdict() error {
-	if g.Faults == 0 && g.Unread == 0 && g.Failed == 0 && len(g.Differ) == 0 && len(g.Stale) == 0 && g.Times == 0 && g.Pending == 0 && g.Changed == 0 && g.records == 0 && g.Misread == 0 && g.Misplaced == 0 {
+	if g.Faults == 0 && g.Unread == 0 && g.Failed == 0 && len(g.Differ) == 0 && len(g.Stale) == 0 && g.Times == 0 && g.Pending == 0 && g.Changed == 0 && g.records == 0 && g.Misread == 0 && g.Misplaced == 0 && len(g.broken) == 0 {
 		return nil
 	}
 	text := faultsText(g.Path, g.Faults, g.Missing, g.Bad, g.Chunks) + unreadText(g.Unread)
@@ -141,7 +142,7 @@ func (g *groupFindings) verdict() error {
 	if len(g.Stale) > 0 {
 		text += "; consolidated metadata is older than the nodes"
 	}
-	return failure.Verdict(text)
+	return failure.Verdict(text + g.judged.text())
 }
 
 func (g *groupFindings) print(cmd *cobra.Command) error {
@@ -167,6 +168,7 @@ func (g *groupFindings) print(cmd *cobra.Command) error {
 			fmt.Fprintf(w, "%s  holds values such as %s, but no document, so no program reads them: restore its document from a copy, or repeat the command that was stopped, such as varve copy, which stores documents last\n",
 				phrase.Printable(o.Path), phrase.Printable(o.Key))
 		}
+		g.judged.write(w)
 		facts.WriteTemporary(w, g.Temporary)
 		g.sums.write(w, g.Path)
 		return err
