@@ -78,8 +78,7 @@ type Array struct {
 // New returns the array that a document of the given version describes.
 func New(setup Setup, doc *metadata.Array, version store.Version) (*Array, error) {
 	a := &Array{Setup: setup}
-	// A dry run would count what is kept among the changes.
-	if NewKeeper != nil && setup.Refusal == nil && !setup.Rehearsed {
+	if NewKeeper != nil && setup.Refusal == nil {
 		a.keeper = NewKeeper(a)
 	}
 	// The array has no state yet, so Bind makes a new codec chain.

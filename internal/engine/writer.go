@@ -102,6 +102,8 @@ func (w *writer) rehearse(ctx context.Context, n int64) (noted bool, err error) 
 	if !dry {
 		return false, nil
 	}
+	w.beginRecord(ctx, strided.View{}) // asks what it would ask
+	w.record = nil
 	coded := n
 	if w.Chain.Plain() {
 		coded = 0

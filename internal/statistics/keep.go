@@ -132,6 +132,11 @@ func (k *keeper) Recorder(s *snapshot.Array) engine.Recorder {
 func (k *keeper) comparer(ctx context.Context) *cf.Comparer {
 	l := k.begin(ctx)
 	now := k.core.State()
+	// A dry run counts the request, but not what is kept among the changes.
+	if k.core.Rehearsed {
+		l.isKept()
+		return nil
+	}
 	// A far store takes longer to answer than chunks take to be summarized. Nobody waits
 	// for it: Flush drops what was noted in vain.
 	if (l.isDone() || engine.Near(k.core.Node.Store) || now.Doc.Format() == 2) && !l.isKept() {
