@@ -440,8 +440,8 @@ func TestTableUndone(t *testing.T) {
 	}
 }
 
-// TestTableThereAndBack exports a group that was made of a table, and makes another one of
-// the file: the same values and attributes.
+// TestTableThereAndBack exports a group that was made of a table, and makes another one
+// of the file: the same values and attributes.
 func TestTableThereAndBack(t *testing.T) {
 	dir := t.TempDir()
 	columns := append(stations(1), tableColumn{"l", listType, false, []any{[]int32{1, 2}, []int32{}, []int32{}, []int32{3}, []int32{4}}})
