@@ -299,6 +299,11 @@ func (g *Group) append(ctx context.Context, arrays []*Array, additions []Additio
 		}
 		parts[i] = publish.Participant{Node: a.publisher(), Plan: plan}
 	}
+	defer func() {
+		for _, a := range arrays {
+			a.core.Flush(ctx)
+		}
+	}()
 	return publish.Retry(ctx, func() error {
 		err := publish.UpdateAll(ctx, parts, tree.Refresh(g.options.Limits.metadata()))
 		if !errors.Is(err, publish.ErrPending) {

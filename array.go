@@ -44,17 +44,19 @@ type Array struct {
 // newArray returns the array that a document of the given version describes.
 func newArray(base node, doc *metadata.Array, version store.Version) (*Array, error) {
 	o := &base.options
+	a := &Array{node: base}
 	core, err := array.New(array.Setup{
 		Node: base.place(), Name: base.hierarchy.name(base.path), Refusal: base.writable(),
 		Budget: o.Budget, MaxChunk: o.Limits.chunk(), Gap: o.Shards.Gap, Span: o.Shards.Span,
 		KeepFill: o.StoreFill, RequireChunks: o.RequireChunks, Observer: base.hierarchy.observer,
 		Codecs: *o.environment(), Grids: grid.ParseOptions{EncodedShapes: o.Experimental.EncodedShapes},
-		Block: o.Limits.block(), Rehearsed: base.hierarchy.ledger != nil,
+		Block: o.Limits.block(), Rehearsed: base.hierarchy.ledger != nil, Handle: a,
 	}, doc, version)
 	if err != nil {
 		return nil, err
 	}
-	return &Array{base, core}, nil
+	a.core = core
+	return a, nil
 }
 
 // Core returns what the array is inside, for the other packages of this module: its type

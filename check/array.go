@@ -112,7 +112,18 @@ func (o *Options) array(ctx context.Context, path string, a *zarr.Array) (*Array
 			return nil, err
 		}
 	}
-	if err := r.checkChunks(ctx, a, o, total); err != nil {
+	var entries *statistics.Verifier
+	within := ctx
+	if !o.Fast && o.Sample == 0 && len(o.Parts) == 0 {
+		// What cannot be compared is no fault of the array.
+		if entries, err = statistics.NewVerifier(ctx, a); err != nil {
+			entries = nil
+		}
+	}
+	if entries != nil {
+		within = entries.Watch(ctx) // the chunks are decoded only once
+	}
+	if err := r.checkChunks(within, a, o, total); err != nil {
 		return nil, err
 	}
 	r.Misplaced = r.misplaced(a)
@@ -125,16 +136,15 @@ func (o *Options) array(ctx context.Context, path string, a *zarr.Array) (*Array
 			r.Err, r.Unchecked, r.noOrder = fmt.Errorf("the order of its values is not known: %w", err), 1, true
 		}
 	}
-	if r.Faults == 0 && r.Unread == 0 && !o.Fast && o.Sample == 0 && len(o.Parts) == 0 {
-		r.Contradiction = contradiction(ctx, a)
+	if r.Faults == 0 && r.Unread == 0 && entries != nil {
+		r.Contradiction = contradiction(ctx, entries)
 	}
 	return r, ctx.Err()
 }
 
-// contradiction says what is wrong about the statistics of an array, or returns "". What
-// cannot be compared is no fault of the array.
-func contradiction(ctx context.Context, a *zarr.Array) string {
-	c, err := statistics.Verify(ctx, a)
+// contradiction says what is wrong about the statistics of an array, or returns "".
+func contradiction(ctx context.Context, entries *statistics.Verifier) string {
+	c, err := entries.Verify(ctx)
 	if err != nil || c.Cells == 0 {
 		return ""
 	}

@@ -25,6 +25,9 @@
 // several arrays that a crashed writer has left, and documents that another program has
 // put back after a rechunk.
 //
+// With [Options.Conventions], so is what breaks the conventions by which other programs
+// read documents, such as CF and OME-Zarr.
+//
 // Several processes can check one store: [RunPart] reads a share of the chunks.
 //
 // Run changes nothing. [Repair] does, where that cannot lose data. Without a checksum in

@@ -250,7 +250,7 @@ func (s *scan) compare(ctx context.Context, c *comparison, tile grid.Interval, i
 // returns orders for which that is so, and reads nothing.
 func (s *scan) order(ctx context.Context, name string, tile grid.Interval, v cf.Value, in places) ([]cf.Order, error) {
 	s.orders = slices.Grow(s.orders[:0], int(tile.Len()))[:tile.Len()]
-	if o, ok := s.columns[name].decided(tile.Start, v, in); ok {
+	if o, ok := s.columns[name].decided(ctx, tile.Start, v, in); ok {
 		for i := range s.orders {
 			s.orders[i] = o
 		}
@@ -281,30 +281,26 @@ func newColumn(ctx context.Context, a *zarr.Array) (*column, error) {
 // decided reports whether the rows of the unit that has a row all lie in the places
 // beside a value, or all outside of them, and returns an order for which that is so. A
 // unit with missing rows is only decided if these are on the same side.
-func (c *column) decided(row int64, v cf.Value, in places) (order cf.Order, ok bool) {
+func (c *column) decided(ctx context.Context, row int64, v cf.Value, in places) (order cf.Order, ok bool) {
 	if c.entries == nil {
 		return 0, false
 	}
 	unit, _, _ := c.units.Locate(row)
-	sum, n, known := c.entries.Known([]int64{unit})
-	if !known {
-		return 0, false
-	}
-	possible, known := c.comparer.Orders(sum, n, v)
-	if !known {
-		return 0, false
-	}
-	found := 0
-	for o := cf.Below; o <= cf.Absent; o++ {
-		if !possible[o+1] {
-			continue
+	ok = c.entries.Suffices(ctx, []int64{unit}, func(sum cf.Summary, n int64) bool {
+		possible, known := c.comparer.Orders(sum, n, v)
+		found := 0
+		for o := cf.Below; o <= cf.Absent && known; o++ {
+			if !possible[o+1] {
+				continue
+			}
+			if found > 0 && in.contains(o) != in.contains(order) {
+				return false
+			}
+			order, found = o, found+1
 		}
-		if found > 0 && in.contains(o) != in.contains(order) {
-			return 0, false
-		}
-		order, found = o, found+1
-	}
-	return order, found > 0
+		return found > 0
+	})
+	return order, ok
 }
 
 // unit returns the rows of the unit that has a row.

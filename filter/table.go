@@ -342,6 +342,12 @@ func (t *table) loadStatistics(ctx context.Context) error {
 				return t.named(err)
 			}
 		}
+		if listed == nil {
+			if c.entries, err = statistics.Ask(ctx, c.array, c.state, c.comparer); err != nil {
+				return t.named(err)
+			}
+			continue
+		}
 		if c.entries, err = statistics.Load(ctx, c.array, c.state, c.comparer, listed, t.memory()/8); err != nil {
 			return t.named(err)
 		}

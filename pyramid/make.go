@@ -105,6 +105,11 @@ func (w *work) makeTiles(ctx context.Context) error {
 		w.batch = b
 		return do(ctx)
 	})
+	for _, a := range w.arrays {
+		if a != nil {
+			a.Core().Flush(ctx)
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -393,6 +393,7 @@ func (t *transaction) update(ctx context.Context, change func(*session) changer)
 			return s.array.fail(s.array.name(), err)
 		}
 		defer lock.Release()
+		defer s.array.core.Flush(ctx)
 	}
 	return publish.Retry(ctx, func() error {
 		var parts []publish.Participant

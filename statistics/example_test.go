@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { fixture.Main(m) }
 
-// Statistics are made once, and again where chunks have changed.
+// Statistics are made once. The writes that follow keep them in step.
 func Example() {
 	ctx := context.Background()
 	a, err := zarr.At(memstore.New(), "depth").CreateArray(ctx, zarr.Spec{
@@ -49,7 +49,7 @@ func Example() {
 	// read 2 of 2 chunks
 	// chunk [0]: 12 to 40, 1 of 3 missing
 	// chunk [1]: 8 to 31, 0 of 3 missing
-	// read 2 of 2 chunks
+	// read 0 of 2 chunks
 	// chunk [0]: 12 to 40, 1 of 3 missing
 	// chunk [1]: 9 to 250, 0 of 3 missing
 }

@@ -16,6 +16,11 @@
 // entry counts no more: it is unknown, and never wrong. [Make] reads such chunks again,
 // and no others.
 //
+// A program that imports this package keeps entries in step: calls that store chunks of
+// an array that has entries, or for which [Make] was called before it had chunks, note
+// what these hold. Entries are stored at the end of each call, after the chunks, and no
+// call fails because they cannot be.
+//
 // The entries are an array of Zarr in the directory of the array, which no reader of the
 // array looks at. docs/statistics.md describes them for other programs.
 package statistics

@@ -48,7 +48,7 @@ func around(ctx context.Context, t target, s Store, c Change) (Written, error) {
 		if value, err = splice(ctx, s, c); err != nil {
 			return Written{}, err
 		}
-		return t.Write(ctx, PutIf(c.Key, value, c.If))
+		return t.Write(ctx, PutIf(c.Key, value, c.If).Telling(c.Tell))
 	case OpClone:
 		// A copy to itself would look like the write of another writer.
 		if t.Can(OpCopy) && c.Key != c.Source {
@@ -67,7 +67,7 @@ func around(ctx context.Context, t target, s Store, c Change) (Written, error) {
 	if err != nil {
 		return Written{}, err
 	}
-	put, err := t.Write(ctx, Put(c.Key, value))
+	put, err := t.Write(ctx, Put(c.Key, value).Telling(c.Tell))
 	if err != nil {
 		return Written{}, err
 	}

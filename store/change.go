@@ -108,6 +108,15 @@ type Change struct {
 	// the store cannot make the change itself. For more, the error is [ErrTooLarge]. 0
 	// means no limit. Drivers need not heed it.
 	Limit int64
+	// Tell asks for [Written.Version] in a [Batch] too, where it may cost a request. It
+	// is zero if the store does not know it.
+	Tell bool
+}
+
+// Telling returns the change with Tell set.
+func (c Change) Telling(tell bool) Change {
+	c.Tell = tell
+	return c
 }
 
 // Put is the change that stores value at key.
@@ -275,7 +284,7 @@ func checkPatches(size int64, patches []Patch) error {
 type Written struct {
 	// Version is that of the new value. It is zero if the store does not know it or a
 	// concurrent writer has replaced the value, and after a deletion. In a [Batch] it may
-	// be zero after any change but OpClone, because it may cost a request.
+	// be zero after any change but OpClone and those with [Change.Tell].
 	Version Version
 	// Source is the version of the source of OpClone after the change, which may differ
 	// from that before. It is zero if the store does not know it, or if a concurrent

@@ -121,7 +121,7 @@ func newExampleFolder(t *testing.T) string {
 	}
 	t.Chdir(dir)
 	node := func(node string, args ...string) { must(t, "", append([]string{"create", node}, args...)...) }
-	node("era5.zarr", "--group")
+	node("era5.zarr", "--group", "--attributes", `{"Conventions": "CF-1.12"}`)
 	node("era5.zarr/t2m", "--shape", "1826,36,72", "--dtype", "float32", "--chunks", "calendar:month", "--start", "2020-01-01", "--step", "1d",
 		"--dimension-names", "time,lat,lon", "--attributes", `{"units": "K"}`)
 	node("era5.zarr/time", "--shape", "1826", "--dtype", "int64", "--chunks", "calendar:month", "--start", "2020-01-01", "--step", "1d", "--dimension-names", "time", "--attributes", `{"units": "days since 2020-01-01"}`)
@@ -133,6 +133,9 @@ func newExampleFolder(t *testing.T) string {
 	node("era5.zarr/mask", "--shape", "36,72", "--dtype", "int8", "--dimension-names", "lat,lon")
 	node("era5.zarr/tp", "--shape", "60,36,72", "--dtype", "float32", "--shards", "30,36,72", "--chunks", "1,36,72", "--dimension-names", "step,lat,lon")
 	must(t, "", "write", "era5.zarr/tp", "--select", ":5", "--value", "1")
+	for _, array := range []string{"time", "sst"} {
+		node("buoys.zarr/"+array, "--shape", "3", "--dtype", "float32", "--dimension-names", "time")
+	}
 	node("station.zarr", "--shape", "10,2", "--dtype", "float32", "--dimension-names", "time,sensor")
 	for _, name := range []string{"all.zarr", "segment-0.zarr", "segment-1.zarr"} {
 		for _, array := range []string{"time", "value"} {

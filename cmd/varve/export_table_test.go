@@ -142,6 +142,32 @@ func TestExportTables(t *testing.T) {
 	}
 }
 
+// TestTableTrip exports a ragged set, stores the table as Zarr, and exports it again.
+func TestTableTrip(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	must(t, "", "create", at("a.zarr"), "--group", "--attributes", `{"title":"T","n":1,"text":"1"}`)
+	for _, a := range [][]string{
+		{"row_size", "[2,0,1]", "int64", "row", `{"sample_dimension":"obs"}`}, {"id", "[7,8,9]", "int32", "row", `{"units":"m"}`},
+		{"name", `["a","","c"]`, "string", "row", `{}`}, {"v", "[1,-1,3]", "int16", "obs", `{"_FillValue":-1}`}, {"w", "[1.5,2,3]", "float64", "obs", `{}`},
+	} {
+		must(t, "", "create", at("a.zarr/"+a[0]), "--shape", "3", "--dtype", a[2], "--chunks", "2", "--dimension-names", a[3], "--attributes", a[4])
+		must(t, a[1], "write", at("a.zarr/"+a[0]), "--format", "json")
+	}
+	want := []string{"id:int32 name:string v:list<int16> w:list<float64>", "7 a [1,null] [1.5,2]; 8  [] []; 9 c [3] [3]"}
+	for _, ext := range []string{"parquet", "arrow"} {
+		must(t, "", "export", at("a.zarr"), "-o", at("a."+ext))
+		must(t, "", "create", at(ext+".zarr"), "--from", at("a."+ext))
+		must(t, "", "equal", at("a.zarr/id"), at(ext+".zarr/id"))
+		must(t, "", "export", at(ext+".zarr"), "-o", at("b."+ext))
+		for _, name := range []string{"a.", "b."} {
+			if got := readTable(t, at(name+ext)); fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s: %q, want %q", name+ext, got, want)
+			}
+		}
+	}
+}
+
 // TestExportTablesRefused checks that a refused export leaves neither a file nor a
 // temporary one, and keeps the file before.
 func TestExportTablesRefused(t *testing.T) {

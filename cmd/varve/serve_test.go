@@ -64,7 +64,7 @@ func servedBy(t *testing.T, command []string, address string) (value, printed st
 func TestViewFiles(t *testing.T) {
 	dir := t.TempDir()
 	monthlyFiles(t, dir)
-	value, printed := servedBy(t, []string{"view", filepath.Join(dir, "*.nc"), "--no-browser"}, "@view/api/nodes")
+	value, printed := servedBy(t, []string{"view", filepath.Join(dir, "data", "*.nc"), "--no-browser"}, "@view/api/nodes")
 	if n := strings.Count(value, `"name":`); n < 2 || !strings.Contains(value, `"program":"varve`) || !strings.Contains(printed, "\npage: http://127.0.0.1:") {
 		t.Errorf("%d nodes: %s, %s", n, value, printed)
 	}

@@ -50,13 +50,13 @@ written      872 bytes
 copied       9.0 KiB
 time         T in I/O, T in codecs`},
 		{[]string{"write", node, "--value", "3", "--yes"}, `
-requests     31: 2 get, 2 stat, 1 list, 24 put, 1 lock, 1 commit; 1 found nothing
+requests     32: 2 get, 3 stat, 1 list, 24 put, 1 lock, 1 commit; 2 found nothing
 read         870 bytes
 written      564 bytes
 encoded      24 chunks of 11.4 KiB
 time         T in I/O, T in codecs`},
 		{[]string{"create", at("s.zarr"), "--from", at("a.npy"), "--shards", "200", "--chunks", "10"}, `
-requests     11: 5 stat, 1 list, 2 put, 1 put-if, 1 lock, 1 commit; 3 found nothing
+requests     12: 6 stat, 1 list, 2 put, 1 put-if, 1 lock, 1 commit; 4 found nothing
 written      23.4 KiB
 encoded      37 chunks of 14.5 KiB
 time         T in I/O, T in codecs`},

@@ -170,7 +170,8 @@ func TestCreateFromTable(t *testing.T) {
 		if got := must(t, "", "attrs", g); !strings.Contains(got, `"title": "T"`) {
 			t.Error(got)
 		}
-		// Another table of the same columns.
+		// Another table of the same columns. An array of another dimension stays.
+		must(t, "", "create", g+"/lookup", "--shape", "2", "--dtype", "int8", "--dimension-names", "code")
 		more := writeTable(t, filepath.Join(dir, "more"+ext), stations(6), 4, 1)
 		must(t, "", "append", g, more, "--expect", "5")
 		if got := chunkShapes(t, g+"/t"); got != "[[2,3,4,1]]" {
@@ -434,7 +435,25 @@ func TestTableUndone(t *testing.T) {
 	if status != 1 || !strings.Contains(errs, "the new group was deleted again") {
 		t.Errorf("status %d, %s", status, errs)
 	}
-	if names, err := filepath.Glob(old + "/*"); len(names) > 0 || err != nil {
+	if names, err := filepath.Glob(old + "/table*"); len(names) > 0 || err != nil {
 		t.Error(names, err)
+	}
+}
+
+// TestTableThereAndBack exports a group that was made of a table, and makes another one
+// of the file: the same values and attributes.
+func TestTableThereAndBack(t *testing.T) {
+	dir := t.TempDir()
+	columns := append(stations(1), tableColumn{"l", listType, false, []any{[]int32{1, 2}, []int32{}, []int32{}, []int32{3}, []int32{4}}})
+	g := filepath.Join(dir, "g.zarr")
+	must(t, "", "create", g, "--from", writeTable(t, filepath.Join(dir, "a.arrow"), columns, 2, 3))
+	for _, name := range []string{"b.arrow", "b.arrows", "b.parquet"} {
+		file, back := filepath.Join(dir, name), filepath.Join(dir, name+".zarr")
+		must(t, "", "export", g, "-o", file, "--row-group-rows", "1")
+		must(t, "", "create", back, "--from", file)
+		must(t, "", "equal", g, back)
+		if got := must(t, "", "diff", g, back); strings.Contains(got, "attribute") || strings.Contains(got, "chunk") {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
 }

@@ -60,8 +60,6 @@ type Reader struct {
 // block is the place of a message in a file.
 type block struct{ at, metadata, body int64 }
 
-func (b block) in(r io.ReaderAt) io.Reader { return io.NewSectionReader(r, b.at, b.metadata+b.body) }
-
 // message is the metadata of a message. Its body comes next.
 type message struct {
 	kind   int

@@ -51,18 +51,36 @@ type Setup struct {
 	Block int64
 	// Rehearsed is set if changes are a dry run.
 	Rehearsed bool
+	// Handle is the *zarr.Array.
+	Handle any
 }
+
+// Keeper keeps beside an array what its chunks hold, and in step while they are stored.
+type Keeper interface {
+	// Recorder returns what notes the chunks that are stored for a state of the array.
+	Recorder(s *snapshot.Array) engine.Recorder
+	// Flush stores what was noted. What it cannot store is not known, so nothing fails.
+	Flush(ctx context.Context)
+}
+
+// NewKeeper, if not nil, returns the keeper of an array that was opened for writing.
+// Package internal/statistics sets it when the program begins.
+var NewKeeper func(a *Array) Keeper
 
 // Array is an open array. Any number of goroutines may use it.
 type Array struct {
 	Setup
 	state  atomic.Pointer[snapshot.Array]
 	recent publish.Recent
+	keeper Keeper // nil if nothing is kept in step
 }
 
 // New returns the array that a document of the given version describes.
 func New(setup Setup, doc *metadata.Array, version store.Version) (*Array, error) {
 	a := &Array{Setup: setup}
+	if NewKeeper != nil && setup.Refusal == nil {
+		a.keeper = NewKeeper(a)
+	}
 	// The array has no state yet, so Bind makes a new codec chain.
 	s, err := a.Binding().Bind(doc, nil, version)
 	if err != nil {
@@ -80,13 +98,28 @@ func (a *Array) State() *snapshot.Array { return a.state.Load() }
 func (a *Array) Binding() *snapshot.Binding {
 	_, locks := store.As[store.Locker](a.Node.Store)
 	codecs := a.Codecs
-	return &snapshot.Binding{
+	b := &snapshot.Binding{
 		Engine: &engine.Array{
 			Store: a.Node.Store, Path: a.Node.Path, Concurrency: a.Node.Concurrency, Budget: a.Budget,
 			MaxChunk: a.MaxChunk, KeepFill: a.KeepFill, Fenced: !locks && !a.Node.SingleWriter, RequireChunks: a.RequireChunks,
 			Gap: a.Gap, Span: a.Span, Observer: a.Observer,
 		},
 		Codecs: &codecs, Grids: a.Grids, Limits: a.Node.Limits, Present: a.State(),
+	}
+	if a.keeper != nil {
+		b.Record = a.keeper.Recorder
+	}
+	return b
+}
+
+// Keeper returns the keeper of the array, or nil.
+func (a *Array) Keeper() Keeper { return a.keeper }
+
+// Flush stores what was noted of the chunks that were stored. Every change of the array
+// ends with it.
+func (a *Array) Flush(ctx context.Context) {
+	if a.keeper != nil {
+		a.keeper.Flush(store.WithLocking(store.Finishing(ctx), a.Node.Locking))
 	}
 }
 

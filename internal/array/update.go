@@ -29,6 +29,7 @@ func (a *Array) Update(ctx context.Context, plan func(old *snapshot.Array) (*pub
 func (a *Array) UpdateAs(ctx context.Context, n publish.Node, plan func(old *snapshot.Array) (*publish.Change, *snapshot.Array, error)) error {
 	// Compare with this state later: a new one means that a change was published.
 	published := a.state.Load()
+	defer a.Flush(ctx)
 	err := publish.Retry(ctx, func() error {
 		err := publish.Update(ctx, n, a.Planned(ctx, plan))
 		switch {

@@ -306,6 +306,8 @@ const writeTries = 32
 
 // Batch calls work with a batch of writes, and commits it if work succeeds.
 func (a *Array) Batch(ctx context.Context, work func(context.Context, store.Batch) error) error {
+	// What is noted of chunks holds whether or not the batch succeeds.
+	defer a.Flush(ctx)
 	return publish.Batch(store.WithLocking(ctx, a.Node.Locking), a.Node.Store, a.Node.Durability, work)
 }
 

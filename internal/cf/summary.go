@@ -4,12 +4,16 @@ package cf
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
+	"varve.dev/zarr/internal/budget"
+	"varve.dev/zarr/internal/extremes"
+	"varve.dev/zarr/internal/strided"
 )
 
 // Summary says what the elements of a chunk have in common.
@@ -37,6 +41,87 @@ func (c *Comparer) CanSummarize() error {
 // Summarize summarizes elements, which are those of an array in memory. fill is the fill
 // value. It panics if CanSummarize returns an error.
 func (c *Comparer) Summarize(elems, fill []byte) (s Summary) {
+	s, elems = c.summarizeFast(elems, fill)
+	if len(elems) == 0 {
+		return s
+	}
+	c.Merge(&s, c.summarizeRanks(elems, fill))
+	return s
+}
+
+// summarizeFast summarizes elements from the first one on, of the common types, and
+// returns the others. Its numbers are those of summarizeRanks.
+func (c *Comparer) summarizeFast(elems, fill []byte) (s Summary, rest []byte) {
+	n, ok := c.scale.numbers()
+	if !ok {
+		return s, elems
+	}
+	filled := c.rank(fill)
+	n.Fill = c.scale.key(n, filled)
+	f, done := n.Scan(elems)
+	if done == 0 {
+		return s, elems
+	}
+	if s.Missing, s.Fill = f.Missing, f.Fill; n.Float && filled == nanRank {
+		s.Fill = f.NaN
+	}
+	if s.Missing < int64(done/n.Size) {
+		element := func(key int64) []byte {
+			var bits [8]byte
+			if binary.NativeEndian.PutUint64(bits[:], n.Bits(key)); isBigEndian {
+				return bits[8-n.Size:]
+			}
+			return bits[:n.Size]
+		}
+		s.Minimum, s.Maximum = element(f.Least), element(f.Most)
+	}
+	return s, elems[done:]
+}
+
+// isBigEndian reports whether the last byte of a number in memory is the least.
+var isBigEndian = binary.NativeEndian.Uint16([]byte{0, 1}) == 1
+
+// numbers returns how package extremes reads the elements, without the fill value. It
+// returns false if it does not.
+func (s *scale) numbers() (n *extremes.Numbers, ok bool) {
+	n = &extremes.Numbers{Size: s.stored.Size()}
+	switch k := s.stored.Kind(); {
+	case s.stored == dtype.Float32 || s.stored == dtype.Float64:
+		n.Float = true
+	case s.stored == dtype.Bool, k == dtype.KindUint && s.most == math.MaxUint64>>(64-8*n.Size):
+	case k == dtype.KindInt && s.most == sign+math.MaxUint64>>(65-8*n.Size), k == dtype.KindDatetime, k == dtype.KindTimedelta:
+		n.Signed = true
+	default:
+		return nil, false
+	}
+	for _, rank := range s.absent {
+		if n.Float && rank == nanRank {
+			continue
+		}
+		key := s.key(n, rank)
+		if n.HasAbsent && n.Absent != key {
+			return nil, false
+		}
+		n.Absent, n.HasAbsent = key, true
+	}
+	return n, true
+}
+
+// key returns the key of the number with a rank.
+func (s *scale) key(n *extremes.Numbers, rank uint64) int64 {
+	switch {
+	case n.Float && n.Size == 4:
+		return n.Key(uint64(math.Float32bits(float32(floatOf(rank)))))
+	case n.Float:
+		return n.Key(math.Float64bits(floatOf(rank)))
+	case n.Signed:
+		return int64(rank ^ sign)
+	}
+	return n.Key(rank)
+}
+
+// summarizeRanks is Summarize for elements of any type.
+func (c *Comparer) summarizeRanks(elems, fill []byte) (s Summary) {
 	var ranks [stripe]uint64
 	size := c.typ.Size()
 	filled, least, most := c.rank(fill), uint64(math.MaxUint64), uint64(0)
@@ -59,6 +144,19 @@ func (c *Comparer) Summarize(elems, fill []byte) (s Summary) {
 		elems = elems[k*size:]
 	}
 	return s
+}
+
+// SummarizeView is Summarize for elements that need not be contiguous.
+func (c *Comparer) SummarizeView(v strided.View, fill []byte) Summary {
+	if data, ok := v.Bytes(); ok {
+		return c.Summarize(data, fill)
+	}
+	n := v.ElementBytes()
+	room := budget.Get(n)
+	defer room.Put()
+	data := room.Bytes(n)
+	strided.Copy(strided.Contiguous(data, v.Shape, v.Size), v)
+	return c.Summarize(data, fill)
 }
 
 // count returns how many ranks are the given one.

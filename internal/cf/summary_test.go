@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/cf"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/internal/test/fixture"
 )
 
@@ -84,6 +85,50 @@ func checkOrders(t *testing.T, r *rand.Rand, a *zarr.Array, c *cf.Comparer) {
 	parts := c.Summarize(elems[:half], cf.FillOf(a))
 	if c.Merge(&parts, c.Summarize(elems[half:], cf.FillOf(a))); !c.Equal(parts, s) {
 		t.Fatalf("%s: %+v, of parts %+v", a.Type(), s, parts)
+	}
+}
+
+// TestSummaryFast compares summaries of many elements, for which processors have code of
+// their own, with those of single ones.
+func TestSummaryFast(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, typ := range fixture.Types(t) {
+		for _, attributes := range []map[string]any{nil, {"_Unsigned": "true"}, {"_Unsigned": "false", "missing_value": 1}, {"missing_value": 0, "_FillValue": 1}} {
+			a := fixture.ArrayOf(t, typ, []int64{4})
+			for name, value := range attributes {
+				if err := a.SetAttribute(t.Context(), name, value); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c, err := cf.ComparerOf(t.Context(), a)
+			if err != nil || c.CanSummarize() != nil {
+				continue
+			}
+			size := typ.Size()
+			few := make([][]byte, 3)
+			for i := range few {
+				few[i] = fixture.Element(r, typ)
+			}
+			for n := 1; n < 3000; n += 1 + r.IntN(n) {
+				var elems []byte
+				var want cf.Summary
+				for range n {
+					one := fixture.Element(r, typ)
+					if n%2 == 0 {
+						one = few[r.IntN(len(few))]
+					}
+					elems = append(elems, one...)
+					c.Merge(&want, c.Summarize(one, cf.FillOf(a)))
+				}
+				if got := c.Summarize(elems, cf.FillOf(a)); !c.Equal(got, want) {
+					t.Fatalf("%s, %v, %d elements: %+v, want %+v", typ, attributes, n, got, want)
+				}
+				v := strided.View{Data: elems, Shape: []int64{int64(n)}, Strides: []int64{int64(-size)}, Offset: int64((n - 1) * size), Size: size}
+				if got := c.SummarizeView(v, cf.FillOf(a)); !c.Equal(got, want) {
+					t.Fatalf("%s, backwards: %+v, want %+v", typ, got, want)
+				}
+			}
+		}
 	}
 }
 

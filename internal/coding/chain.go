@@ -97,6 +97,13 @@ func (c *Chain) HasChecksum() bool {
 	return isGuarded(c.serial) || slices.ContainsFunc(c.bytes, func(b codec.BytesBytes) bool { return isGuarded(b) })
 }
 
+// Lossless reports whether decoding gives exactly the elements that were encoded, as far
+// as the codecs tell.
+func (c *Chain) Lossless() bool {
+	l, ok := c.serial.(interface{ Lossless() bool })
+	return ok && l.Lossless() && c.order != nil
+}
+
 func isGuarded(made any) bool {
 	if _, ok := made.(codec.Trimmer); ok {
 		return true

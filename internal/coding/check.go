@@ -58,7 +58,7 @@ func (c *Chain) Check(ctx context.Context, w *Work, shape []int64, src Source, d
 		return c.checkWhole(ctx, w, shape, src, deep)
 	}
 	if !c.inOrder {
-		shape = c.permuted(shape)
+		shape, w = c.permuted(shape), c.permutedWork(w)
 	}
 	out, err = c.divider().Check(ctx, w, shape, src, deep)
 	if err != nil {
@@ -153,7 +153,9 @@ func (c *Chain) tryDecode(ctx context.Context, w *Work, shape []int64, n int64, 
 		defer v.Heap.Release()
 		start := w.Begin()
 		err := c.Decode(&v, data)
-		w.Coded(ctx, observe.Decode, n, start, err)
+		if w.Coded(ctx, observe.Decode, n, start, err); err == nil && w.Notes != nil {
+			w.Notes.Note(nil, v)
+		}
 		return err
 	}
 	if c.Varies() {

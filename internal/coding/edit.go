@@ -118,10 +118,35 @@ func (r *Revision) Spliced() bool {
 func (c *Chain) EncodePart(ctx context.Context, w *Work, e Edit, src Source) (out *Revision, err error) {
 	defer parallel.Recover(&err)
 	if !c.inOrder {
-		e = c.permutedEdit(e)
+		e, w = c.permutedEdit(e), c.permutedWork(w)
 	}
 	out, err = c.serial.(PartialEncoder).EncodePart(ctx, w, e, src)
 	return out, c.failSerial(err)
+}
+
+// permutedWork returns w for the encoded array.
+func (c *Chain) permutedWork(w *Work) *Work {
+	if w.Notes == nil {
+		return w
+	}
+	reordered := *w
+	reordered.Notes = permutedNotes{w.Notes, c}
+	return &reordered
+}
+
+// permutedNotes are notes about inner chunks whose axes are in the order of the encoded
+// array.
+type permutedNotes struct {
+	Notes
+	chain *Chain
+}
+
+// Note implements [Notes].
+func (n permutedNotes) Note(index []int64, elems strided.View) {
+	if elems.Data != nil {
+		elems.Shape, elems.Strides = n.chain.unpermuted(elems.Shape), n.chain.unpermuted(elems.Strides)
+	}
+	n.Notes.Note(n.chain.unpermuted(index), elems)
 }
 
 // permutedEdit returns e as a change of the encoded array.

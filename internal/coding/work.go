@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/observe"
 	"varve.dev/zarr/store"
 )
@@ -43,6 +44,19 @@ type Work struct {
 	// Observer, if not nil, gets the events of coding the stored chunk at Key.
 	Observer observe.Observer
 	Key      store.Key
+
+	// Notes, if not nil, takes the elements of inner chunks that are encoded.
+	Notes Notes
+}
+
+// Notes takes what inner chunks of a stored chunk hold after an edit. Several goroutines
+// may call Note.
+type Notes interface {
+	// Reset forgets everything: the chunk is encoded again from another version.
+	Reset()
+	// Note takes the elements of the inner chunk at an index, in its encoded shape. A
+	// view without data means that it changes, and that nobody has its elements.
+	Note(index []int64, elems strided.View)
 }
 
 // Grow is [Chain.Grow] within the memory of the operation, for a chunk with n bytes

@@ -91,9 +91,11 @@ func (j *judge) cfGroup() {
 		if _, above := j.root["Conventions"]; above && j.a["Conventions"] != nil {
 			j.broken("conventions-below", "the attribute Conventions is not at the root, which has one")
 		}
-	case j.a["Conventions"] == nil && (!j.attached || !j.whole):
+	case j.a["Conventions"] == nil && (!j.attached || !j.whole): // no CF, or not the root
+	case j.a["Conventions"] == nil:
+		j.broken("conventions", "the root has no attribute Conventions")
 	case !isText:
-		j.broken("conventions", "the attribute Conventions is missing, or no text")
+		j.broken("conventions", "the attribute Conventions is no text")
 	case !strings.Contains(named, "CF-") && j.attached:
 		j.broken("conventions", "the attribute Conventions, %.80q, does not name CF", named)
 	}

@@ -27,6 +27,15 @@ type Checked struct {
 	*codec.Check
 }
 
+type watcherKey struct{}
+
+// Watching returns a context for checks that decode chunks, in which r notes what sound
+// ones hold, and gets the version that was read. Of a chunk that is not decoded as a
+// whole it gets no note.
+func Watching(ctx context.Context, r Recorder) context.Context {
+	return context.WithValue(ctx, watcherKey{}, r)
+}
+
 // Check looks for faults in the stored chunk at index, which must be a chunk of the grid.
 // It returns [fs.ErrNotExist] if the chunk is not stored.
 func (a *Array) Check(ctx context.Context, index []int64, deep bool) (*codec.Check, error) {
@@ -150,6 +159,11 @@ func (w *worker) check(ctx context.Context, deep bool) (out *codec.Check, err er
 	for range checkTries {
 		// A source pins the version that it reads first, so each attempt needs a new one.
 		src := w.source(w.key)
+		if watcher, ok := ctx.Value(watcherKey{}).(Recorder); ok && deep {
+			if w.record = watcher.Begin(ctx, w.Visit.Chunk); w.record != nil {
+				w.record.Reset()
+			}
+		}
 		out, err = w.Chain.Check(ctx, w.work(weight), w.Cell.Encoded, src, deep)
 		info, closeErr := src.close()
 		if err == nil && closeErr != nil {
@@ -157,6 +171,9 @@ func (w *worker) check(ctx context.Context, deep bool) (out *codec.Check, err er
 		}
 		if err == nil {
 			out.Bytes = info.Size
+		}
+		if err == nil && len(out.Faults) == 0 && w.record != nil {
+			w.record.Stored(ctx, info.Version, store.Version{})
 		}
 		if !errors.Is(err, store.ErrConflict) || isLost(err) {
 			break // else a concurrent writer replaced the chunk during the check

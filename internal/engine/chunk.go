@@ -115,8 +115,9 @@ func (a *Array) WriteEncoded(ctx context.Context, index []int64, src []byte, bat
 		return w.fail(err)
 	}
 	defer turn.Release(1)
-	_, err = batch.Write(ctx, store.Put(w.key, slices.Clip(src)))
-	return w.fail(err)
+	v := &writer{worker: w, Writing: Writing{Batch: batch}}
+	w.beginRecord(ctx, w.Decoded)
+	return w.fail(v.make(ctx, store.Put(w.key, slices.Clip(src))))
 }
 
 // ReadPart fills dst with a part of one shard, which may reach beyond the array. Elements

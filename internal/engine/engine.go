@@ -67,6 +67,9 @@ type Array struct {
 	// Observer, if not nil, gets an event for each chunk that is decoded or encoded.
 	Observer observe.Observer
 
+	// Recorder, if not nil, notes what chunks hold when they are stored.
+	Recorder Recorder
+
 	ratio budget.Ratio // of the bytes of stored chunks to those of decoded ones
 }
 
@@ -318,6 +321,9 @@ type worker struct {
 
 	within bool  // decode only the part
 	text   int64 // room in bytes for elements of variable length; 0 is MaxChunk
+
+	record Record  // of the chunk that is being stored, nil if nothing is noted
+	layers []noted // of a shard, which were encoded before
 }
 
 func newWorker(r *run) *worker {
@@ -334,7 +340,7 @@ func (w *worker) moveTo(index []int64) bool {
 // chunk. If these exceed the limit, it sets both and returns an error.
 func (w *worker) begin() (int64, error) {
 	w.Grid.Cell(w.Visit.Chunk, w.Cell)
-	w.key = w.cutKey()
+	w.key, w.record, w.layers = w.cutKey(), nil, nil
 	return w.ChunkBytes(w.Cell.Encoded)
 }
 

@@ -326,6 +326,9 @@ func (a *Array) block() int64 {
 // work returns the resources of a codec call that holds the given bytes of the budget.
 func (w *worker) work(bytes int64) *coding.Work {
 	work := &coding.Work{Cores: w.cores, Bytes: bytes, Requests: w.concurrency(), Span: span, Small: farSmall, Guess: farGuess, Observer: w.Observer, Key: w.key}
+	if w.record != nil {
+		work.Notes = w.record
+	}
 	if w.Chain.Varies() {
 		work.Memory = w.bytes
 	}

@@ -50,6 +50,7 @@ func (w *writer) can(op store.Op) bool {
 // an edit of the chunk that is set aside.
 func (w *writer) encodePart(ctx context.Context, weight int64, e coding.Edit, read bool) (*coding.Revision, error) {
 	w.condition = store.Condition{}
+	w.beginEdit(ctx)
 	if !read {
 		return w.Chain.EncodePart(ctx, w.work(weight), e, nil)
 	}
@@ -76,6 +77,7 @@ func (w *writer) encodePart(ctx context.Context, weight int64, e coding.Edit, re
 // version of info. If none is set aside, it returns corrupt.
 func (w *writer) encodeAside(ctx context.Context, weight int64, e coding.Edit, info store.Info, corrupt error) (*coding.Revision, error) {
 	e.Splices, e.Patches = false, false // ranges of the chunk aside are not at w.key
+	w.record = nil                      // and nothing is known of that version
 	out, _, err := w.encodeOver(ctx, w.aside(), weight, e)
 	if err != nil {
 		return nil, corrupt
@@ -96,8 +98,19 @@ func (w *writer) encodeOver(ctx context.Context, key store.Key, weight int64, e 
 	return out, info, err
 }
 
+// beginEdit begins the record of an edit of the shard.
+func (w *writer) beginEdit(ctx context.Context) {
+	if w.beginRecord(ctx, strided.View{}); w.record == nil {
+		return
+	}
+	for _, l := range w.layers {
+		w.record.Take(l.Record, l.offset)
+	}
+}
+
 // storeEdited stores a revision of the chunk.
 func (w *writer) storeEdited(ctx context.Context, out *coding.Revision) error {
+	w.from = out.From.Version
 	switch {
 	case out.Same:
 		return nil
@@ -109,11 +122,9 @@ func (w *writer) storeEdited(ctx context.Context, out *coding.Revision) error {
 		}
 	// Patches and splices refer to ranges of one version, so the store checks it.
 	case out.Patches != nil:
-		_, err := w.Batch.Write(ctx, store.PatchValue(w.key, w.info.Version, out.Patches))
-		return err
+		return w.make(ctx, store.PatchValue(w.key, w.info.Version, out.Patches))
 	case out.Spliced():
-		_, err := w.Batch.Write(ctx, store.Splice(w.key, w.info.Version, out.Fragments))
-		return err
+		return w.make(ctx, store.Splice(w.key, w.info.Version, out.Fragments))
 	}
 	// A single new fragment is the whole value, so store it without a copy.
 	if len(out.Fragments) == 1 {
@@ -179,6 +190,7 @@ func (w *writer) keep() grid.Box {
 // putDivided stores all elements of a shard.
 func (w *writer) putDivided(ctx context.Context, v strided.View, n int64) error {
 	e := coding.Edit{Shape: w.Cell.Encoded, Part: wholePart(w.Cell.Encoded), Values: v, KeepFill: w.Array.KeepFill}
+	w.beginEdit(ctx)
 	out, err := w.Chain.EncodePart(ctx, w.work(n), e, nil)
 	if err != nil {
 		return err
@@ -203,6 +215,7 @@ func (w *writer) keepOnly(ctx context.Context, claim bool) error {
 // editStored changes the stored chunk. If that is corrupt, it changes the chunk that is
 // set aside instead. It does nothing if the chunk is not stored.
 func (w *writer) editStored(ctx context.Context, weight int64, e coding.Edit) error {
+	w.beginEdit(ctx)
 	out, info, err := w.encodeOver(ctx, w.key, weight, e)
 	if errors.Is(err, codec.ErrCorrupt) && info.Size > 0 {
 		out, err = w.encodeAside(ctx, weight, e, info, err)
@@ -337,6 +350,7 @@ func (w *writer) compact(ctx context.Context) (result shardResult, err error) {
 			weight = 0 // a trial reads no inner chunks
 		}
 		return w.retry(func() error {
+			w.beginEdit(ctx)
 			out, _, err := w.encodeOver(ctx, w.key, weight, e)
 			if err != nil {
 				return err

@@ -26,6 +26,7 @@ type Slab struct {
 
 	layer Layer    // of the planes, after encoding
 	parts [][]byte // encoded, for every chunk across the axis; nil if only the fill value
+	notes []Record // of the parts, nil where nothing is noted
 }
 
 // Layer is the planes that share a chunk, and those that share an inner chunk.
@@ -34,6 +35,7 @@ type Layer struct {
 	Planes grid.Interval // planes of the inner chunk, or of the chunk if it has none
 
 	offset, depth int64 // the planes, within the chunk, that are encoded without the rest
+	inner         int64 // the number of the first inner chunk of these along the axis
 }
 
 // LayerOf returns the layer of a plane. It returns [grid.ErrOutOfRange] if the grid does
@@ -64,7 +66,7 @@ func (a *Array) LayerOf(axis int, plane int64) (Layer, error) {
 	l.Planes = grid.Interval{Start: cell.Start + c.Start, Stop: min(stop, cell.Start+c.Start+c.Edge)}
 	if inner.IsRegular() {
 		// With listed edges, a shard of this depth would have other inner chunks.
-		l.offset, l.depth = c.Start, c.Encoded
+		l.offset, l.depth, l.inner = c.Start, c.Encoded, j
 	}
 	return l, nil
 }
@@ -99,7 +101,7 @@ func (a *Array) Encode(ctx context.Context, s *Slab) (err error) {
 	if !ok || n > math.MaxInt32 {
 		return fmt.Errorf("%w: planes of %v chunks", ErrLimit, cells.Shape())
 	}
-	part, parts := s.part(shape), make([][]byte, n)
+	part, parts, notes := s.part(shape), make([][]byte, n), make([]Record, n)
 	r, index, more, number := a.newRun(cells, n), make([]int64, len(cells)), true, -1
 	err = each(ctx, r.workers,
 		func(w *encodedSlab) bool {
@@ -115,13 +117,14 @@ func (a *Array) Encode(ctx context.Context, s *Slab) (err error) {
 		func() *encodedSlab { return &encodedSlab{worker: newWorker(r)} },
 		func(ctx context.Context, w *encodedSlab) (err error) {
 			parts[w.number], err = w.encode(ctx, s, part)
+			notes[w.number] = w.record
 			return w.fail(err)
 		})
 	if err != nil {
 		return err
 	}
 	// The encoded parts replace the elements, so drop these.
-	s.parts, s.Planes, s.Bytes = parts, strided.View{}, 0
+	s.parts, s.notes, s.Planes, s.Bytes = parts, notes, strided.View{}, 0
 	for _, p := range parts {
 		s.Bytes += int64(cap(p))
 	}
@@ -144,6 +147,7 @@ func (w *worker) encode(ctx context.Context, s *Slab, part strided.Part) ([]byte
 	}
 	defer w.bytes.Release(weight)
 	if w.Chain.Divided() {
+		w.beginRecord(ctx, strided.View{})
 		return w.encodeLayer(ctx, s, part, weight)
 	}
 	return w.encodeChunk(ctx, s, part, n)
@@ -171,6 +175,7 @@ func (w *worker) encodeChunk(ctx context.Context, s *Slab, part strided.Part, n 
 	}
 	w.cores.Enter()
 	defer w.cores.Leave()
+	w.beginRecord(ctx, v)
 	out, b, err := w.encoded(ctx, v, n, false)
 	defer b.Put()
 	if err != nil {
@@ -258,7 +263,7 @@ func (w *writer) writeSlabs(ctx context.Context, slabs []*Slab) error {
 	if err != nil {
 		return err
 	}
-	return w.putEncoded(ctx, here[0].parts[w.across(axis)], n)
+	return w.putEncoded(ctx, here[0], w.across(axis), n)
 }
 
 // across returns the number of the worker's chunk among those across an axis.
@@ -272,15 +277,20 @@ func (w *worker) across(axis int) int {
 	return int(n)
 }
 
-// putEncoded stores an encoded chunk of n decoded bytes. A nil value is the fill value.
-func (w *writer) putEncoded(ctx context.Context, value []byte, n int64) error {
+// putEncoded stores an encoded chunk of a slab, of n decoded bytes. One without a value
+// has the fill value.
+func (w *writer) putEncoded(ctx context.Context, s *Slab, number int, n int64) error {
 	turn, err := w.lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer turn.Release(1)
 	w.condition = store.Condition{} // the slab fills the chunk, so nothing of a stored version stays
-	if value != nil {
+	if value := s.parts[number]; value != nil {
+		if w.beginRecord(ctx, strided.View{}); w.record != nil {
+			w.record.Note(nil, strided.View{})
+			w.record.Take(s.notes[number], nil)
+		}
 		return w.store(ctx, value)
 	}
 	shape := w.Cell.Encoded
@@ -302,16 +312,25 @@ func (w *writer) writeLayers(ctx context.Context, layers []*Slab, weight int64) 
 			e.Part, e.Values = w.Part, w.Target
 			continue
 		}
-		layer, chunk := s.layer, []byte(nil)
+		layer, chunk, notes := s.layer, []byte(nil), Record(nil)
 		if s.parts != nil {
-			chunk = s.parts[w.across(s.Axis)]
-		} else if chunk, layer, err = w.encodeLast(ctx, s, weight); err != nil {
-			return err
+			chunk, notes = s.parts[w.across(s.Axis)], s.notes[w.across(s.Axis)]
+		} else {
+			w.beginRecord(ctx, strided.View{})
+			if chunk, layer, err = w.encodeLast(ctx, s, weight); err != nil {
+				return err
+			}
+			notes = w.record
 		}
 		if chunk != nil {
 			start := make([]int64, len(shape))
 			start[s.Axis] = layer.offset
 			e.Insets = append(e.Insets, coding.Inset{Start: start, Shape: w.insetShape(layer, s.Axis), Chunk: chunk})
+		}
+		if notes != nil {
+			offset := make([]int64, len(shape))
+			offset[s.Axis] = layer.inner
+			w.layers = append(w.layers, noted{notes, offset})
 		}
 	}
 	return w.edit(ctx, weight, e, true)

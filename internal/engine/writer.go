@@ -102,6 +102,8 @@ func (w *writer) rehearse(ctx context.Context, n int64) (noted bool, err error) 
 	if !dry {
 		return false, nil
 	}
+	w.beginRecord(ctx, strided.View{}) // asks what it would ask
+	w.record = nil
 	coded := n
 	if w.Chain.Plain() {
 		coded = 0
@@ -134,6 +136,7 @@ type writer struct {
 	*worker
 	Writing
 	condition store.Condition // of the stored chunk that was read; zero if none was
+	from      store.Version   // of which inner chunks stay; zero if none do
 }
 
 func (r *run) newWriter(how Writing) *writer {
@@ -293,13 +296,15 @@ func (w *writer) putView(ctx context.Context, v strided.View, n int64, last bool
 			return err
 		}
 	}
-	if w.Chain.Plain() {
-		return w.putPlain(ctx, v, n)
-	}
 	if w.Chain.Divided() {
 		return w.putDivided(ctx, v, n)
 	}
+	if w.Chain.Plain() {
+		w.beginRecord(ctx, v)
+		return w.putPlain(ctx, v, n)
+	}
 	w.cores.Enter()
+	w.beginRecord(ctx, v)
 	value, buffer, err := w.encoded(ctx, v, n, last)
 	// Free the core during the request to the store.
 	w.cores.Leave()
@@ -337,13 +342,12 @@ func (w *writer) putPlain(ctx context.Context, v strided.View, n int64) error {
 func (w *writer) store(ctx context.Context, value []byte) error {
 	// In a store without conditional writes, the last writer wins.
 	if w.condition != (store.Condition{}) {
-		_, err := w.Batch.Write(ctx, store.PutIf(w.key, value, w.condition))
+		err := w.make(ctx, store.PutIf(w.key, value, w.condition))
 		if !errors.Is(err, store.ErrUnsupported) {
 			return err
 		}
 	}
-	_, err := w.Batch.Write(ctx, store.Put(w.key, value))
-	return err
+	return w.make(ctx, store.Put(w.key, value))
 }
 
 // remove deletes the chunk. It fails with [store.ErrConflict] if the store has

@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"internal/own", "internal/quantity", "internal/remedy", "internal/mistake"},
 	{
 		"internal/checked", "internal/nodename", "internal/sentinel", "internal/strictjson", "internal/budget", "internal/vfs", "internal/house",
-		"internal/shuffle", "internal/byteorder", "internal/clock", "internal/racing",
+		"internal/shuffle", "internal/byteorder", "internal/extremes", "internal/clock", "internal/racing",
 		"internal/gdal", "internal/lease", "internal/nontemporal", "internal/pages", "internal/parallel", "internal/residue",
 		"internal/nonfinite", "internal/hdf5",
 	},

@@ -259,6 +259,8 @@ type Binding struct {
 	Grids   grid.ParseOptions
 	Limits  metadata.Limits
 	Present *Array // nil for an array that was not bound before
+	// Record, if not nil, returns what notes the chunks that are stored for a state.
+	Record func(*Array) engine.Recorder
 }
 
 // Bind resolves the extension points of a document and checks that they agree. g is the
@@ -295,6 +297,9 @@ func (b *Binding) Bind(doc *metadata.Array, g *grid.Grid, version store.Version)
 	e.Fill, e.Size, e.Heap = coding.Element(spec), coding.Width(spec), coding.HeapOf(spec)
 	// With a null fill value, readers disagree on missing chunks. So store every chunk.
 	e.KeepFill = e.KeepFill || doc.HasNullFill()
+	if b.Record != nil {
+		e.Recorder = b.Record(s)
+	}
 	return s, nil
 }
 

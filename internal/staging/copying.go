@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/driver"
+	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/store"
 )
@@ -67,8 +68,16 @@ func (t *task) copyChunk(ctx context.Context, b store.Batch, p part, at []int64)
 // cloneChunk copies a stored chunk as it is.
 func (t *task) cloneChunk(ctx context.Context, b store.Batch, p part, at, source []int64) error {
 	from, key := t.Source.Engine.Key(source), t.Target.Engine.Key(at)
-	// Clone names the version that it has copied, so no condition is needed.
-	c, err := b.Write(ctx, store.Clone(key, from, store.Version{}))
+	// Clone names the version that it has copied, so no condition is needed. But a link
+	// gives the source another version than the one that is known of it.
+	var was store.Info
+	if t.notes(ctx) {
+		var err error
+		if was, err = store.Stat(ctx, t.Source.Engine.Store, from); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	c, err := b.Write(ctx, store.Clone(key, from, was.Version))
 	if errors.Is(err, fs.ErrNotExist) {
 		return t.dropChunk(ctx, b, p, at, func([]int64) Digest { return 0 })
 	}
@@ -78,6 +87,7 @@ func (t *task) cloneChunk(ctx context.Context, b store.Batch, p part, at, source
 	// Linking changes the version of the source, not its bytes. The record needs the new
 	// one, because the next listing has it.
 	made := func([]int64) Digest { return DigestOf(c.Source) }
+	t.noteCopied(ctx, at, c.Version, func([]int64) store.Version { return was.Version })
 	t.record(p, at, made, &Record{Stored: true, Version: digestOrZero(c.Version)}, Counts{Cloned: 1, BytesCopied: c.Moved, BytesLinked: c.Size - c.Moved})
 	return nil
 }
@@ -190,7 +200,7 @@ func (t *task) arrange(ctx context.Context, b store.Batch, p part, at []int64) e
 		}
 		add(u)
 	}
-	err := t.assemble(ctx, b, key, parts)
+	version, err := t.assemble(ctx, b, key, parts)
 	// The index of a replaced shard is of no use for the next attempt.
 	if errors.Is(err, store.ErrConflict) {
 		t.forget(found)
@@ -198,8 +208,43 @@ func (t *task) arrange(ctx context.Context, b store.Batch, p part, at []int64) e
 	if err != nil {
 		return err
 	}
+	t.noteCopied(ctx, at, version, func(source []int64) (v store.Version) {
+		if s := found[t.number(source)]; s != nil {
+			v = s.info.Version
+		}
+		return v
+	})
 	t.record(p, at, made, &Record{Stored: true}, Counts{Arranged: 1, BytesCopied: size})
 	return nil
+}
+
+// notes reports whether the array keeps what its chunks hold, and the target is one of
+// its states.
+func (t *task) notes(ctx context.Context) bool {
+	r := t.Target.Engine.Recorder
+	return r != nil && t.Source.Engine.Recorder != nil && t.Output == nil && t.CopyBudget == nil && r.Notes(ctx)
+}
+
+// noteCopied notes that a chunk of the target was copied from chunks of the source, in
+// the versions that of returns.
+func (t *task) noteCopied(ctx context.Context, at []int64, version store.Version, of func(source []int64) store.Version) {
+	if !t.notes(ctx) {
+		return
+	}
+	t.Target.Engine.Recorder.Copied(ctx, at, version, func(element []int64) (engine.Origin, bool) {
+		o := engine.Origin{Of: t.Source.Engine.Recorder, Chunk: make([]int64, len(element)), Cell: make([]int64, len(element))}
+		for i, e := range element {
+			a := &t.axes[i]
+			plane, ok := a.sourcePlane(e)
+			if !ok {
+				return o, false
+			}
+			o.Chunk[i], _, _ = a.source.Locate(plane)
+			o.Cell[i], _, _ = a.sourceUnits.Locate(plane)
+		}
+		o.Version = of(o.Chunk)
+		return o, true
+	})
 }
 
 // findSource returns a stored chunk of the source, or nil if it is not stored. A task
@@ -384,12 +429,12 @@ func (t *task) sameStore() bool {
 
 // assemble stores parts of the source as a value of the target, without the bytes passing
 // through this program if the store can.
-func (t *task) assemble(ctx context.Context, b store.Batch, key store.Key, parts []store.Part) error {
+func (t *task) assemble(ctx context.Context, b store.Batch, key store.Key, parts []store.Part) (store.Version, error) {
 	if t.sameStore() {
-		_, err := b.Write(ctx, store.Assemble(key, parts))
-		return err
+		made, err := b.Write(ctx, store.Assemble(key, parts).Telling(t.notes(ctx)))
+		return made.Version, err
 	}
-	return t.gather(ctx, b, key, parts)
+	return store.Version{}, t.gather(ctx, b, key, parts)
 }
 
 // gather stores parts of the source as a value of another store, piece by piece if that

@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/array"
 	"varve.dev/zarr/internal/cf"
+	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/fault"
 	"varve.dev/zarr/internal/own"
@@ -43,7 +44,7 @@ const number = 8
 
 // blockCells is how many entries one stored chunk of the statistics has, if the array has
 // as many cells. So few requests read all of them, and an update writes little.
-const blockCells = 16 << 10
+const blockCells = 4 << 10
 
 // mostBlock bounds the bytes of a block that another program has laid out, and mostHeld
 // those of the blocks that are held at once.
@@ -126,9 +127,12 @@ func (s *subject) mark(chunk []int64, version staging.Digest, cell *grid.Chunk) 
 	return binary.LittleEndian.Uint64(sum[:]) | 1
 }
 
+// isDivided reports whether entries are of inner chunks.
+func (s *subject) isDivided() bool { return s.cells != s.Grid }
+
 // cellsOf returns the cells of a chunk, as a box of their indices.
 func (s *subject) cellsOf(chunk []int64) (grid.Box, error) {
-	if s.cells == s.Grid {
+	if !s.isDivided() {
 		return engine.BoxAt(chunk), nil
 	}
 	c, ok := s.Grid.Chunk(chunk)
@@ -154,6 +158,10 @@ func (s *subject) document() ([]byte, error) {
 			block[k] *= 2
 		}
 	}
+	shape := slices.Clone(cells)
+	for i, n := range shape {
+		shape[i] = roundedUp(n, block[i])
+	}
 	typ := s.Doc.DataType.Plain()
 	type object = map[string]any
 	extension := func(name string, configuration object) object {
@@ -175,12 +183,12 @@ func (s *subject) document() ([]byte, error) {
 		fieldVersion: 0, fieldMinimum: json.RawMessage(none), fieldMaximum: json.RawMessage(none), fieldMissing: 0, fieldFill: 0,
 	}
 	return json.Marshal(object{
-		"zarr_format": 3, "node_type": "array", "shape": cells, "fill_value": zero,
+		"zarr_format": 3, "node_type": "array", "shape": shape, "fill_value": zero,
 		"data_type":          extension("struct", object{"fields": fields}),
 		"chunk_grid":         extension("regular", object{"chunk_shape": block}),
 		"chunk_key_encoding": extension("default", object{"separator": "/"}),
 		"codecs": []object{
-			extension("bytes", object{"endian": "little"}), extension("zstd", object{"level": 0, "checksum": true}),
+			extension("bytes", object{"endian": "little"}), extension("zstd", object{"level": 1, "checksum": true}),
 		},
 		"attributes": object{},
 	})
@@ -205,7 +213,7 @@ func (s *subject) bind(data []byte) (*form, error) {
 	}
 	b := s.core.Binding()
 	// Another array than that of the binding: nothing of its state holds here.
-	b.Present, b.Engine.Path, b.Engine.KeepFill, b.Engine.RequireChunks = nil, s.dir, false, false
+	b.Present, b.Record, b.Engine.Path, b.Engine.KeepFill, b.Engine.RequireChunks = nil, nil, s.dir, false, false
 	bound, err := b.Bind(doc, nil, store.Version{})
 	if err != nil {
 		return nil, err
@@ -249,7 +257,37 @@ func (f *form) blockBytes() (int64, error) {
 }
 
 // fits reports whether every cell has a place in the array of the entries.
-func (f *form) fits(cells []int64) bool { return slices.Equal(f.Grid.Shape(), cells) }
+func (f *form) fits(cells []int64) bool {
+	for i, n := range f.Grid.Shape() {
+		if n < cells[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// resized returns the array of the entries with a place for every cell, and its document.
+// The blocks stay: an entry that is not of the cell in its place has another mark.
+func (s *subject) resized(f *form) (*form, []byte, error) {
+	shape := f.Grid.Shape()
+	for i, n := range s.cells.Chunks() {
+		shape[i] = max(shape[i], roundedUp(n, f.Grid.Axis(i).Step()))
+	}
+	fresh, err := f.Doc.Resized(shape, f.Doc.ChunkGrid).Marshal(s.core.Node.Limits)
+	if err == nil {
+		f, err = s.bind(fresh)
+	}
+	return f, fresh, err
+}
+
+// roundedUp returns the least multiple of step that is not less than n, or n if that
+// overflows. So the array of the entries grows by whole blocks, and seldom.
+func roundedUp(n, step int64) int64 {
+	if up, ok := checked.Add(n, (step-n%step)%step); ok {
+		return up
+	}
+	return n
+}
 
 // place returns the block that has the entry of a cell, and the first byte of the entry
 // there. It returns false if the array has no such entry.
@@ -282,19 +320,43 @@ func (f *form) read(ctx context.Context, block []int64) ([]byte, error) {
 	return data, err
 }
 
-// put stores blocks, each at once.
-func (f *form) put(ctx context.Context, n publish.Node, blocks []*block) error {
-	if len(blocks) == 0 {
+// changed returns the blocks that have changed.
+func (e *Entries) changed() (list []*block) {
+	for _, b := range e.blocks {
+		if b.changed {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// keep stores the blocks that have changed, each at once, and the document of the entries
+// last, unless it is nil. A crash before leaves blocks that nobody looks up, or whose
+// entries have the marks of what they describe.
+func (e *Entries) keep(ctx context.Context, document []byte, d store.Durability) error {
+	n := e.core.Node
+	if !e.form.Engine.Chain.HasChecksum() {
+		d = n.Durability // nobody would see that a power cut has damaged a block
+	}
+	blocks := e.changed()
+	if len(blocks) > 0 {
+		err := publish.Batch(store.WithLocking(ctx, n.Locking), n.Store, d, func(ctx context.Context, b store.Batch) error {
+			for _, k := range blocks {
+				if err := e.form.Engine.WriteChunk(ctx, k.index, k.data, nil, b); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if document == nil {
 		return nil
 	}
-	return publish.Batch(store.WithLocking(ctx, n.Locking), n.Store, n.Durability, func(ctx context.Context, b store.Batch) error {
-		for _, k := range blocks {
-			if err := f.Engine.WriteChunk(ctx, k.index, k.data, nil, b); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	_, err := store.Write(ctx, n.Store, store.Put(e.key(), document), n.Durability)
+	return err
 }
 
 // block is a chunk of the array of the entries.

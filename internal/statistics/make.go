@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -26,7 +25,6 @@ import (
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/selection"
-	"varve.dev/zarr/store"
 )
 
 // Options configure [Make]. A nil *Options is the zero value.
@@ -126,6 +124,7 @@ type maker struct {
 	piece   int64           // how many cells of a shard are read at once
 	waited  bool            // a tick has passed since the listing
 	wrong   *Contradictions // of Verify; nil for Make
+	wanted  func(chunk []int64) bool
 
 	mu   sync.Mutex
 	done int64
@@ -194,11 +193,11 @@ func (m *maker) findForm(ctx context.Context) (err error) {
 	case !m.form.fits(cells):
 		// The array has grown, or has other chunks. The blocks stay: an entry that is not
 		// of the cell in its place has another mark.
-		m.fresh, err = m.form.Doc.Resized(cells, m.form.Doc.ChunkGrid).Marshal(m.core.Node.Limits)
+		m.form, m.fresh, err = m.resized(m.form)
 	default:
 		return nil
 	}
-	if err == nil {
+	if m.empty && err == nil {
 		m.form, err = m.bind(m.fresh)
 	}
 	if err != nil {
@@ -471,27 +470,25 @@ func (m *maker) summarize(ctx context.Context, cells grid.Box, list []found) ([]
 	return list, nil
 }
 
-// keep stores the blocks that have changed, and the document last: a crash before leaves
-// blocks that nobody looks up, or whose entries have the marks of what they describe.
+// keep stores the blocks that have changed.
 func (m *maker) keep(ctx context.Context) error {
 	if m.Discard {
 		return nil
 	}
-	n := m.core.Node
-	changed := slices.DeleteFunc(slices.Collect(maps.Values(m.blocks)), func(b *block) bool { return !b.changed })
-	if m.empty && len(changed) > 0 {
+	if m.empty {
 		// Blocks of another form would be in the way of other programs, which read all.
+		// An array without chunks gets the document, so that writers keep entries.
 		if err := m.drop(ctx); err != nil {
 			return err
 		}
 		m.empty = false
 	}
-	if err := m.form.put(ctx, n.Node, changed); err != nil || m.fresh == nil || m.empty {
-		return err
-	}
-	_, err := store.Write(ctx, n.Store, store.Put(m.key(), m.fresh), n.Durability)
+	err := m.Entries.keep(ctx, m.fresh, m.core.Node.Durability)
 	if err == nil {
 		m.fresh = nil
+	}
+	if k, ok := m.core.Keeper().(*keeper); ok {
+		k.resume()
 	}
 	return err
 }

@@ -18,6 +18,8 @@
 //     files: a later write in place has another version.
 //  2. An entry is kept only if the version that was read is the listed one.
 //  3. An entry is one element, and a block of entries one value, which is stored at once.
+//
+// Writers keep entries in step by rules 4 to 6, in keep.go.
 package statistics
 
 import (
@@ -27,6 +29,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"sync"
 
 	"varve.dev/zarr"
 	"varve.dev/zarr/grid"
@@ -36,6 +39,7 @@ import (
 	"varve.dev/zarr/internal/snapshot"
 	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/internal/strided"
+	"varve.dev/zarr/store"
 )
 
 // Entries are the kept entries of an array, beside a listing of its stored chunks.
@@ -44,6 +48,98 @@ type Entries struct {
 	form   *form
 	listed *staging.Table
 	blocks map[int64]*block // by number
+	asking *asking          // without a listing
+}
+
+// asking has the versions of chunks that were asked for one by one.
+type asking struct {
+	mu       sync.Mutex // of blocks, too
+	versions map[int64]staging.Digest
+}
+
+// mostVersions bounds the versions of [asking] that are held.
+const mostVersions = 1 << 20
+
+// Ask returns the entries of an array whose store cannot be listed. They are read, and
+// versions asked for, when they are needed. Ask returns nil if no entries are kept, or
+// the array permits none.
+func Ask(ctx context.Context, a *zarr.Array, s *snapshot.Array, c *cf.Comparer) (*Entries, error) {
+	of, err := newSubject(a.Core(), s, c)
+	if err != nil {
+		return nil, nil
+	}
+	f, err := of.find(ctx)
+	if errors.Is(err, errNone) {
+		return nil, nil
+	}
+	return &Entries{subject: of, form: f, blocks: map[int64]*block{}, asking: &asking{versions: map[int64]staging.Digest{}}}, err
+}
+
+// Suffices reports whether what a cell holds is known, and is enough for the caller: is
+// gets it, and the number of elements. Without a listing, the version of the chunk is
+// asked for only if that could spare reading the chunk.
+func (e *Entries) Suffices(ctx context.Context, cell []int64, is func(s cf.Summary, n int64) bool) bool {
+	if e.asking == nil {
+		s, n, known := e.Known(cell)
+		return known && is(s, n)
+	}
+	c, ok := e.cells.Chunk(cell)
+	if !ok {
+		return false
+	}
+	chunk, _, err := e.Grid.Locate(c.Start)
+	if err != nil {
+		return false
+	}
+	n, _ := checked.Product(c.Logical...)
+	mark, s, ok := e.asking.entry(ctx, e, cell, n)
+	if !ok || !is(s, n) {
+		return false
+	}
+	version := e.asking.version(ctx, e, chunk)
+	return version != 0 && mark == e.mark(chunk, version, c)
+}
+
+// entry returns the entry of a cell with n elements, whatever its mark, and this.
+func (q *asking) entry(ctx context.Context, e *Entries, cell []int64, n int64) (mark uint64, s cf.Summary, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(e.blocks) > mostCompared {
+		clear(e.blocks)
+	}
+	if e.need(cell); e.readBlocks(ctx) != nil {
+		clear(e.blocks)
+		return 0, s, false
+	}
+	b, at := e.place(cell)
+	if b == nil {
+		return 0, s, false
+	}
+	mark = binary.NativeEndian.Uint64(b.data[at:])
+	s, ok = e.entry(cell, n, func() uint64 { return mark })
+	s.Minimum, s.Maximum = slices.Clone(s.Minimum), slices.Clone(s.Maximum)
+	return mark, s, ok
+}
+
+// version returns the version of a chunk, or 0 if it is not stored, or not known.
+func (q *asking) version(ctx context.Context, e *Entries, chunk []int64) staging.Digest {
+	number := strided.Number(e.Grid, chunk)
+	q.mu.Lock()
+	version, asked := q.versions[number]
+	q.mu.Unlock()
+	if asked {
+		return version
+	}
+	info, err := store.Stat(ctx, e.Engine.Store, e.Engine.Key(chunk))
+	if err == nil && !staging.IsVague(info.Version) {
+		version = staging.DigestOf(info.Version)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.versions) < mostVersions {
+		q.versions[number] = version
+	}
+	return version
 }
 
 // Load reads the entries of an array in the given state. listed has its stored chunks
@@ -69,7 +165,7 @@ func Load(ctx context.Context, a *zarr.Array, s *snapshot.Array, c *cf.Comparer,
 	if total, fits := checked.Mul(n, bytes); err != nil || !ok || !fits || total > limit {
 		return nil, nil
 	}
-	e := &Entries{of, f, listed, map[int64]*block{}}
+	e := &Entries{subject: of, form: f, listed: listed, blocks: map[int64]*block{}}
 	for index, err := range f.Engine.Stored(ctx, grid.BoxOf(f.Grid.Chunks())) {
 		if err != nil {
 			return nil, err
@@ -112,7 +208,7 @@ func (e *Entries) Known(cell []int64) (s cf.Summary, n int64, known bool) {
 		return s, 0, false
 	}
 	n, _ = checked.Product(c.Logical...)
-	s, known = e.entry(cell, n, e.mark(chunk, version, c))
+	s, known = e.entry(cell, n, func() uint64 { return e.mark(chunk, version, c) })
 	return s, n, known
 }
 
@@ -133,10 +229,14 @@ func (e *Entries) Cells() iter.Seq[[]int64] {
 	}
 }
 
-// entry returns the entry of a cell with n elements if it has the given mark.
-func (e *Entries) entry(cell []int64, n int64, mark uint64) (s cf.Summary, ok bool) {
+// entry returns the entry of a cell with n elements if it has the given mark. Without an
+// entry no mark is computed.
+func (e *Entries) entry(cell []int64, n int64, mark func() uint64) (s cf.Summary, ok bool) {
 	b, at := e.place(cell)
-	if b == nil || binary.NativeEndian.Uint64(b.data[at:]) != mark {
+	if b == nil {
+		return s, false
+	}
+	if is := binary.NativeEndian.Uint64(b.data[at:]); is == 0 || is != mark() {
 		return s, false
 	}
 	data := b.data[at:]

@@ -7,10 +7,15 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"sync"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/internal/cf"
+	"varve.dev/zarr/internal/checked"
+	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/failure"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
 )
 
@@ -25,14 +30,101 @@ type Contradictions struct {
 // need not be open for writing. If nothing is kept, Verify reads nothing.
 func Verify(ctx context.Context, a *zarr.Array) (c Contradictions, err error) {
 	kept, err := IsKept(ctx, a)
-	if err != nil || !kept {
-		return c, failure.On(a, "verify statistics", err)
+	if err == nil && kept {
+		c, err = verified(ctx, a, func([]int64) bool { return true })
 	}
-	m := &maker{Options: Options{DryRun: true}, report: new(Report), wrong: &c}
+	return c, failure.On(a, "verify statistics", err)
+}
+
+// verified reads the chunks that are wanted.
+func verified(ctx context.Context, a *zarr.Array, wanted func(chunk []int64) bool) (c Contradictions, err error) {
+	m := &maker{Options: Options{DryRun: true}, report: new(Report), wrong: &c, wanted: wanted}
 	if err = m.begin(ctx, a); err == nil {
 		err = m.all(ctx)
 	}
-	return c, failure.On(a, "verify statistics", err)
+	return c, err
+}
+
+// Verifier compares entries with what chunks hold that are decoded anyway, because
+// another call checks them. It reads only those chunks once more that the check has not
+// decoded as a whole, and those with a contradiction: the first look has no listing to
+// compare versions with.
+type Verifier struct {
+	array   *zarr.Array
+	entries *Entries
+
+	mu    sync.Mutex
+	again map[int64]bool // chunks by number
+}
+
+// NewVerifier returns the verifier of an array, or nil if nothing is kept.
+func NewVerifier(ctx context.Context, a *zarr.Array) (*Verifier, error) {
+	kept, err := IsKept(ctx, a)
+	if err != nil || !kept {
+		return nil, err
+	}
+	core := a.Core()
+	s, err := core.Newest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := cf.ComparerOf(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	of, err := newSubject(core, s, c)
+	if err != nil {
+		return nil, err
+	}
+	f, err := of.find(ctx)
+	return &Verifier{array: a, entries: &Entries{subject: of, form: f, blocks: map[int64]*block{}}, again: map[int64]bool{}}, err
+}
+
+// Watch returns a context for the check.
+func (v *Verifier) Watch(ctx context.Context) context.Context {
+	r := &recorder{add: func(chunk []int64, list []note) { v.compare(ctx, chunk, list) }}
+	r.of.Store(v.entries.subject)
+	return engine.Watching(ctx, r)
+}
+
+// mostCompared bounds the blocks of entries that are held.
+const mostCompared = 256
+
+// compare compares the entries of a chunk with what it holds.
+func (v *Verifier) compare(ctx context.Context, chunk []int64, list []note) {
+	e := v.entries
+	cells, err := e.cellsOf(chunk)
+	if err != nil {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(e.blocks) > mostCompared {
+		clear(e.blocks)
+	}
+	for _, n := range list {
+		e.need(n.cell)
+	}
+	count, _ := cells.Len()
+	same := int64(len(list)) == count && e.readBlocks(ctx) == nil
+	for i := 0; i < len(list) && same; i++ {
+		n := list[i]
+		c, _ := e.cells.Chunk(n.cell)
+		elements, _ := checked.Product(c.Logical...)
+		s, known := e.entry(n.cell, elements, func() uint64 { return e.mark(chunk, n.version, c) })
+		same = !known || e.comparer.Equal(s, n.Summary)
+	}
+	if !same {
+		v.again[strided.Number(e.Grid, chunk)] = true
+	}
+}
+
+// Verify returns what the check has found, after it has ended.
+func (v *Verifier) Verify(ctx context.Context) (c Contradictions, err error) {
+	if len(v.again) == 0 {
+		return c, nil
+	}
+	return verified(ctx, v.array, func(chunk []int64) bool { return v.again[strided.Number(v.entries.Grid, chunk)] })
 }
 
 // verify compares the known entries of chunks with what these hold.
@@ -41,6 +133,9 @@ func (m *maker) verify(ctx context.Context, chunks []*chunk) error {
 	group.SetLimit(m.readers)
 	for _, c := range chunks {
 		known := false
+		if !m.wanted(c.index) {
+			continue
+		}
 		for cell := range c.cells.IndicesInto(make([]int64, len(c.cells))) {
 			if _, _, ok := m.Known(cell); ok {
 				known = true

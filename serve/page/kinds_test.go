@@ -350,3 +350,36 @@ func TestUnknown(t *testing.T) {
 		t.Errorf("%v", list)
 	}
 }
+
+// TestExport downloads files of a selection.
+func TestExport(t *testing.T) {
+	at := group(t)
+	names := create(t, at.At("name"), zarr.Spec{Shape: []int64{2}, Type: dtype.String, DimensionNames: []string{"name"}})
+	write(t, names, nil, []string{"=1+1", "b"})
+	a := create(t, at.At("v"), zarr.Spec{Shape: []int64{2, 3}, Type: dtype.Float32, DimensionNames: []string{"name", "x"}})
+	write(t, a, nil, []float32{1, -2, 3, 4, 5, 6})
+	h := mounted(t, at, nil)
+	w := ask(t, h, "export", "node", "d/v", "format", "csv", "select", "0")
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "-2") || w.Header().Get("Content-Disposition") != `attachment; filename="varve_v.csv"` {
+		t.Errorf("%d %s %s", w.Code, w.Header(), w.Body)
+	}
+	if w := ask(t, h, "export", "node", "d/v", "format", "csv", "select", ":,0:1"); !strings.Contains(w.Body.String(), "'=1+1") {
+		t.Errorf("%s", w.Body)
+	}
+	if w := ask(t, h, "export", "node", "d/v", "format", "nc", "select", "x=0:2"); w.Code != http.StatusOK || !strings.HasPrefix(w.Body.String(), "\x89HDF") {
+		t.Errorf("%d %.80q", w.Code, w.Body)
+	}
+	for _, params := range [][]string{{"format", "exe"}, {"format", ""}, {"format", "csv", "select", "9"}} {
+		if w := ask(t, h, "export", append([]string{"node", "d/v"}, params...)...); w.Code != http.StatusBadRequest {
+			t.Errorf("%v: %d %s", params, w.Code, w.Body)
+		}
+	}
+	// The group above an array is not shown, and neither are its arrays.
+	h = mounted(t, at.At("v"), nil)
+	if w := ask(t, h, "export", "node", "d", "format", "nc"); w.Code != http.StatusForbidden {
+		t.Errorf("%d %.80q", w.Code, w.Body)
+	}
+	if w := ask(t, h, "export", "node", "d", "format", "csv", "select", ":,0:1"); w.Code != http.StatusOK || strings.Contains(w.Body.String(), "1+1") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}

@@ -387,14 +387,14 @@ func TestHostile(t *testing.T) {
 	create(t, at.At("big"), zarr.Spec{Shape: []int64{1 << 40, 1 << 20, 3}, Type: dtype.Int8, Chunks: grid.Chunks(1<<30, 1, 3)})
 	create(t, at.At("e"), zarr.Spec{Shape: []int64{0, 3}, Type: dtype.Complex64, Attributes: map[string]any{"scale_factor": "x", "flag_values": "1b", "flag_meanings": "<img>", "units": 3, "multiscales": []int{1}}})
 	h := mounted(t, at, &page.Options{Memory: 16 << 20})
-	questions := []string{"nodes", "members", "array", "group", "coordinate", "plane", "value", "series", "rows", "chunks", "missing", "cost", "plan"}
+	questions := []string{"nodes", "members", "array", "group", "coordinate", "plane", "value", "series", "rows", "chunks", "missing", "cost", "plan", "export"}
 	values := map[string][]string{
 		"node": {"d", "d/a", "d/text", "d/big", "d/e", "d/nothing", "d/a/c", "x"}, "axis": {"0", "1", "2", "63"}, "y": {"0", "1", "2"}, "x": {"0", "1", "2"},
 		"at": {"0,-", "-,-", "0,0,0", "8,3", "2305843009213693952,0", "-,-,2", "0,1048575,-"}, "index": {"0,0", "8,3", "0", "", "1099511627775,1,2"},
 		"box": {"0:9,0:4", "3:3,1:2", "0:2305843009213693952,0:2305843009213693952", "1:2", "5:7,3:9"}, "size": {"1,1", "300,2", "4,4", "2000,2000"},
 		"from": {"0", "3", "2305843009213693952"}, "to": {"5", "compact", "regularize", "[1,1]", "[9999999999,1]", "2305843009213693952", "[[[1,9223372036854775807]],1]"},
-		"max": {"1", "100000"}, "limit": {"1", "100000"}, "select": {"0", "::2", "time=1..3", "...", "0:3,1", "\x00", "time=\"", "[1,2]", "time=9999-99"},
-		"decode": {"0", "1"}, "inner": {"1"}, "method": {"mean"}, "part": {"phase"}, "field": {"a"}, "find": {"a", "%"}, "after": {"a", "zz"},
+		"max": {"1", "100000"}, "limit": {"1", "100000"}, "select": {"0", "9", "99:100", "-99", "time=1.5..2.5", "::2", "time=1..3", "...", "0:3,1", "\x00", "time=\"", "[1,2]", "time=9999-99"},
+		"decode": {"0", "1"}, "inner": {"1"}, "method": {"mean"}, "part": {"phase"}, "field": {"a"}, "format": {"csv", "nc", "tif"}, "find": {"a", "%"}, "after": {"a", "zz"},
 	}
 	names := slices.Sorted(maps.Keys(values))
 	rapid.Check(t, func(t *rapid.T) {

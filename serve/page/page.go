@@ -52,7 +52,8 @@ type Options struct {
 	// Named, if not nil, returns how the program names a node in a command, quoted for a
 	// shell.
 	Named func(name string) string
-	// Export, if not nil, answers requests for /@view/api/export.
+	// Export, if not nil, answers requests for /@view/api/export in place of this
+	// package, which makes NetCDF, GeoTIFF and CSV.
 	Export http.Handler
 	// Log, if not nil, receives the errors of stores. Answers do not have their texts,
 	// because they may name files.
@@ -82,14 +83,15 @@ type Code struct {
 // use.
 type Handler struct {
 	Options
-	names []string
-	nodes map[string]*shown
-	files map[string]*file
-	room  chan struct{}  // has an element for each question in work
-	kept  *plain.Shelf   // decoded units
-	work  *budget.Budget // of units that are being decoded, and of answers
-	seen  sightings
-	lists lists
+	names  []string
+	nodes  map[string]*shown
+	files  map[string]*file
+	room   chan struct{}  // has an element for each question in work
+	making chan struct{}  // the same for files
+	kept   *plain.Shelf   // decoded units
+	work   *budget.Budget // of units that are being decoded, and of answers
+	seen   sightings
+	lists  lists
 }
 
 // Limits of one question.
@@ -113,7 +115,7 @@ func New(nodes []Node, opt *Options) (*Handler, error) {
 	if opt == nil {
 		opt = new(Options)
 	}
-	h := &Handler{Options: *opt, nodes: map[string]*shown{}, room: make(chan struct{}, mostRequests)}
+	h := &Handler{Options: *opt, nodes: map[string]*shown{}, room: make(chan struct{}, mostRequests), making: make(chan struct{}, mostFiles)}
 	h.Memory = max(cmp.Or(opt.Memory, 256<<20), leastMemory)
 	h.kept, h.work = plain.NewShelf(h.Memory/2), budget.NewInTwo(h.Memory/2, h.Memory/4)
 	if h.Log == nil {
@@ -193,8 +195,12 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, name string) {
 	if v, is := made.(versioned); is && v.tag() != "" {
 		w.Header().Set("Varve-Version", v.tag())
 	}
-	if b, is := made.(*pixels); is {
-		b.write(w, r)
+	switch made := made.(type) {
+	case *pixels:
+		made.write(w)
+		return
+	case *download:
+		made.write(w)
 		return
 	}
 	body, err := json.Marshal(made)

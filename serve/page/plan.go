@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -54,7 +55,7 @@ func (h *Handler) plan(ctx context.Context, q *query) (any, error) {
 	plan, err := rechunk.NewPlan(ctx, a.Array, request, &rechunk.Options{Memory: h.Memory})
 	if err != nil {
 		at := (*zarr.Error)(nil)
-		if ctx.Err() == nil && errors.As(err, &at) && (errors.Is(err, zarr.ErrInvalidArgument) || errors.Is(err, zarr.ErrUnsupported) || errors.Is(err, zarr.ErrLimit) || errors.Is(err, grid.ErrInvalid)) {
+		if ctx.Err() == nil && errors.As(err, &at) && slices.Contains([]zarr.Kind{"invalid-argument", "unsupported", "limit", "overflow"}, zarr.KindOf(err)) {
 			return nil, refuse(http.StatusBadRequest, "%s", at.Err)
 		}
 		return nil, err

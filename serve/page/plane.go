@@ -49,7 +49,7 @@ func (p *pixels) tag() string { return p.Version }
 const mostProblems = 20
 
 // write answers with the header, the numbers and the states.
-func (p *pixels) write(w http.ResponseWriter, _ *http.Request) {
+func (p *pixels) write(w http.ResponseWriter) {
 	defer p.release()
 	header, _ := json.Marshal(p) // it has only text and numbers
 	body := binary.LittleEndian.AppendUint32(make([]byte, 0, 4+len(header)), uint32(len(header)))

@@ -16,12 +16,12 @@ import (
 var questions = map[string]func(*Handler, context.Context, *query) (any, error){
 	"nodes": (*Handler).listNodes, "group": (*Handler).describeGroup, "members": (*Handler).listMembers, "array": (*Handler).describeArray,
 	"coordinate": (*Handler).labels, "plane": (*Handler).plane, "value": (*Handler).value,
-	"chunks": (*Handler).chunks, "missing": (*Handler).missing, "cost": (*Handler).cost, "series": (*Handler).series, "rows": (*Handler).rows, "plan": (*Handler).plan,
+	"chunks": (*Handler).chunks, "missing": (*Handler).missing, "cost": (*Handler).cost, "series": (*Handler).series, "export": (*Handler).export, "rows": (*Handler).rows, "plan": (*Handler).plan,
 }
 
 // query has the parameters of a question. Those that are not given have their defaults.
 type query struct {
-	node, after, find, field, part, sel, to string
+	node, after, find, field, part, sel, to, format string
 
 	axis, y, x       int
 	from, stop, last int64 // last is -1 without to=
@@ -76,6 +76,8 @@ func (q *query) set(name, value string) (ok bool) {
 		q.find, ok = value, true
 	case "field":
 		q.field, ok = value, true
+	case "format":
+		q.format, ok = value, true
 	case "select":
 		q.sel, ok = value, true
 	case "part":

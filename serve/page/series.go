@@ -45,8 +45,12 @@ func touched(g *grid.Grid, sel *selection.Resolved) []extent {
 
 // unselected returns the error of a selection with a text for the client.
 func (a *array) unselected(ctx context.Context, err error) error {
-	if ctx.Err() == nil && (errors.Is(err, selection.ErrInvalid) || errors.Is(err, zarr.ErrInvalidArgument)) && !errors.As(err, new(*zarr.Error)) {
-		text := err.Error()
+	cause, at := err, (*zarr.Error)(nil)
+	if errors.As(err, &at) && err == error(at) {
+		cause = at.Err
+	}
+	if ctx.Err() == nil && (errors.Is(err, selection.ErrInvalid) || errors.Is(err, zarr.ErrInvalidArgument)) && !errors.As(cause, new(*zarr.Error)) {
+		text := cause.Error()
 		if root := a.Root.String(); root != "" {
 			text = strings.ReplaceAll(text, " "+root, " "+a.name)
 		}

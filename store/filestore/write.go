@@ -418,7 +418,7 @@ type batch struct {
 // Can implements [store.Batch].
 func (b *batch) Can(op store.Op) bool { return b.s.Can(op) }
 
-// Write implements [store.Batch]. It does not look for versions.
+// Write implements [store.Batch]. It looks for versions only if the change asks for them.
 func (b *batch) Write(ctx context.Context, c store.Change) (store.Written, error) {
 	o, err := b.change(ctx, c)
 	if err != nil {
@@ -428,6 +428,9 @@ func (b *batch) Write(ctx context.Context, c store.Change) (store.Written, error
 	// sync.
 	if o.dir != "" {
 		b.touch(o.dir)
+	}
+	if c.Tell && o.moved != "" {
+		o.Version = b.s.versionOf(o.moved, o.st)
 	}
 	return o.Written, nil
 }

@@ -103,6 +103,9 @@ func (c *coder) EncodedSize(_ []int64, n int64) (int64, bool) { return n, true }
 // Transparent implements [codec.Transparent].
 func (c *coder) Transparent() bool { return !c.swaps && !c.small }
 
+// Lossless is for [coding.Chain.Lossless].
+func (c *coder) Lossless() bool { return !c.small }
+
 // Elementwise implements [coding.Elementwise].
 func (c *coder) Elementwise() bool { return true }
 

@@ -16,6 +16,7 @@ import (
 	"varve.dev/zarr/internal/budget"
 	"varve.dev/zarr/internal/coding"
 	"varve.dev/zarr/internal/placement"
+	"varve.dev/zarr/internal/strided"
 	"varve.dev/zarr/store"
 )
 
@@ -213,6 +214,25 @@ func (d *checker) large() int64 {
 	return d.work.Gap
 }
 
+// note tells the caller what inner chunk k holds.
+func (d *checker) note(k int64, v strided.View) {
+	if d.work.Notes != nil {
+		d.work.Notes.Note(d.place(nil, k), v)
+	}
+}
+
+// inner returns the work for the inner chunks of inner chunk k, of which there are no
+// notes.
+func (d *checker) inner(k int64) *coding.Work {
+	if d.work.Notes == nil {
+		return d.work
+	}
+	d.note(k, strided.View{})
+	w := *d.work
+	w.Notes = nil
+	return &w
+}
+
 // checkLarge checks a large inner chunk, range by range if it is a shard itself.
 func (d *checker) checkLarge(w want) error {
 	if !d.chain.Divided() {
@@ -220,7 +240,7 @@ func (d *checker) checkLarge(w want) error {
 	}
 	at := d.place(nil, w.k)
 	cell, _ := d.grid.Chunk(at)
-	of, err := d.chain.Check(d.ctx, d.work, cell.Encoded, section{d.src, w.off, w.n}, d.deep)
+	of, err := d.chain.Check(d.ctx, d.inner(w.k), cell.Encoded, section{d.src, w.off, w.n}, d.deep)
 	if err == nil {
 		coding.AddInner(d.out, at, w.off, of)
 	}
@@ -336,6 +356,7 @@ func (d *checker) checkAlike(p *placement.Mover, s stretch, same []want, report 
 		to := from + 1
 		// Inner chunks with the same bytes and the same shape have the same faults.
 		for ; to < len(same) && d.grid.Cell(d.place(room[:0], same[to].k), p.Cell) && slices.Equal(shape, p.Cell.Encoded); to++ {
+			d.note(same[to].k, strided.View{})
 		}
 		if of != nil && (of.Dead > 0 || len(of.Faults) > 0) {
 			report(from, same[from:to], of)
@@ -352,9 +373,9 @@ func (d *checker) checkAlike(p *placement.Mover, s stretch, same []want, report 
 // if there is no fault.
 func (d *checker) checkStored(p *placement.Mover, w want, data []byte) (*codec.Check, error) {
 	if d.chain.Divided() {
-		return d.chain.Check(d.ctx, d.work, p.Cell.Encoded, coding.Stored(data), d.deep)
+		return d.chain.Check(d.ctx, d.inner(w.k), p.Cell.Encoded, coding.Stored(data), d.deep)
 	}
-	err := d.decodes(d.ctx, d.work, p, data)
+	err := d.decodes(d.ctx, d.work, p, data, func() { d.note(w.k, p.Decoded) })
 	if err == nil {
 		return nil, nil
 	}

@@ -178,10 +178,14 @@ func (d *decoder) decodeTo(p *placement.Mover, src []byte, room int64) error {
 	return d.chain.CheckRoom(p.Target.Heap)
 }
 
-// decodes returns an error if src does not decode to the inner chunk of p.
-func (c *coder) decodes(ctx context.Context, w *coding.Work, p *placement.Mover, src []byte) error {
+// decodes returns an error if src does not decode to the inner chunk of p. Otherwise it
+// calls use while p shows the elements, if they have one width.
+func (c *coder) decodes(ctx context.Context, w *coding.Work, p *placement.Mover, src []byte, use func()) error {
 	if !c.chain.Varies() {
 		b, err := c.decodeWhole(ctx, w, p, src, 0)
+		if err == nil {
+			use()
+		}
 		b.Put()
 		return err
 	}
@@ -220,7 +224,7 @@ func (c *coder) CheckInner(ctx context.Context, w *coding.Work, shape, index []i
 	if !l.grid.Cell(index, p.Cell) {
 		return fmt.Errorf("no inner chunk %v in a shard of %v", index, l.chunks)
 	}
-	return l.fail(l.number(index), c.decodes(ctx, w, p, src))
+	return l.fail(l.number(index), c.decodes(ctx, w, p, src, func() {}))
 }
 
 // corrupt returns a [codec.ErrCorrupt].

@@ -131,6 +131,9 @@ func (d *editor) change(src coding.Source) error {
 }
 
 func (d *editor) edit(src coding.Source) error {
+	if d.work.Notes != nil {
+		d.work.Notes.Reset()
+	}
 	if err := d.readOld(src); err != nil {
 		return err
 	}
@@ -145,6 +148,11 @@ func (d *editor) edit(src coding.Source) error {
 	count, err := d.markInsets(d.mark())
 	if err != nil {
 		return err
+	}
+	for k, step := range d.steps {
+		if step == stepClear || step == stepCopy {
+			d.note(int64(k), strided.View{})
+		}
 	}
 	if same, err := d.isSame(); same || err != nil {
 		return err
@@ -342,6 +350,7 @@ func (d *editor) encodeInner(dst []byte, p *placement.Mover, k int64) (out []byt
 	var room [8]int64
 	at := d.place(room[:0], k)
 	if d.Index != nil && slices.Equal(at, d.Index) {
+		d.note(k, strided.View{})
 		return append(dst, d.Encoded...), true, nil
 	}
 	touched := d.Values.Data != nil && p.Seek(d.grid, d.Part, at)
@@ -349,7 +358,7 @@ func (d *editor) encodeInner(dst []byte, p *placement.Mover, k int64) (out []byt
 		p.Into(d.Values)
 		// If all elements are new, the old bytes are not needed.
 		if p.IsWhole() {
-			dst, err = d.append(dst, p.Target)
+			dst, err = d.append(dst, k, p.Target)
 			return dst, true, err
 		}
 	} else {
@@ -363,19 +372,19 @@ func (d *editor) encodeInner(dst []byte, p *placement.Mover, k int64) (out []byt
 	}
 	// Elements of a fixed width decode to a known size.
 	if src == nil || !d.chain.Varies() {
-		return d.encodeOver(dst, p, src, touched, 0)
+		return d.encodeOver(dst, p, k, src, touched, 0)
 	}
 	err = d.work.Grow(d.ctx, d.chain, d.bytes(p.Cell.Encoded), src, func(room int64) (err error) {
-		out, changed, err = d.encodeOver(dst, p, src, touched, room)
+		out, changed, err = d.encodeOver(dst, p, k, src, touched, room)
 		return err
 	})
 	return out, changed, err
 }
 
-// encodeOver appends the new form of an inner chunk that is stored as src; src is nil if
+// encodeOver appends the new form of inner chunk k, which is stored as src; src is nil if
 // it is not stored or nothing of it stays. Elements that differ in length may have room
 // bytes.
-func (d *editor) encodeOver(dst []byte, p *placement.Mover, src []byte, touched bool, room int64) (out []byte, changed bool, err error) {
+func (d *editor) encodeOver(dst []byte, p *placement.Mover, k int64, src []byte, touched bool, room int64) (out []byte, changed bool, err error) {
 	b, cleared, err := d.oldInner(p, src, room)
 	defer b.Put()
 	if err != nil || !touched && !cleared {
@@ -384,13 +393,22 @@ func (d *editor) encodeOver(dst []byte, p *placement.Mover, src []byte, touched 
 	if touched {
 		p.Scatter()
 	}
-	dst, err = d.append(dst, p.Decoded)
+	dst, err = d.append(dst, k, p.Decoded)
 	p.Decoded.Heap.Release() // before the next inner chunk takes memory
 	return dst, true, err
 }
 
-// append appends the encoded elements of v, unless they are all the fill value.
-func (d *editor) append(dst []byte, v strided.View) ([]byte, error) {
+// note tells the caller what inner chunk k holds from now on.
+func (d *editor) note(k int64, v strided.View) {
+	if d.work.Notes != nil {
+		d.work.Notes.Note(d.place(nil, k), v)
+	}
+}
+
+// append appends the encoded elements of v, those of inner chunk k, unless they are all
+// the fill value.
+func (d *editor) append(dst []byte, k int64, v strided.View) ([]byte, error) {
+	d.note(k, v)
 	if !d.KeepFill && v.AllEqual(d.filler) {
 		return dst, nil
 	}

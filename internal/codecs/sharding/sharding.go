@@ -136,6 +136,9 @@ func (c *coder) Inner() []grid.Cut { return slices.Clone(c.cut.cuts) }
 // Guarded implements [codec.Guarded].
 func (c *coder) Guarded() bool { return c.chain.HasChecksum() }
 
+// Lossless is for [coding.Chain.Lossless].
+func (c *coder) Lossless() bool { return c.chain.Lossless() }
+
 // CheckAxis implements [coding.Divider].
 func (c *coder) CheckAxis(i int, a grid.Axis) error { return c.cut.checkAxis(i, a) }
 

@@ -52,7 +52,7 @@ func Emulator(t *testing.T, program, setup string, args func(port string) []stri
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	life := time.AfterFunc(30*time.Minute, func() { _ = c.Process.Kill() }) // it may have ended
+	life := time.AfterFunc(time.Hour, func() { _ = c.Process.Kill() }) // it may have ended
 	t.Cleanup(func() {
 		life.Stop()
 		_ = c.Process.Kill() // the same

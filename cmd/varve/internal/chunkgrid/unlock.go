@@ -30,7 +30,7 @@ import (
 func NewUnlock() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "unlock NODE",
-		Short: "Turn the regular chunk grid of an array, or of all arrays of a group, into a rectilinear one",
+		Short: "Make the regular chunk grid of an array, or of all arrays of a group, rectilinear",
 		Long: `Turn the regular chunk grid of an array, or some axes of it, into a rectilinear one, so that the array can grow by any
 length. Only the metadata changes; no chunk is moved or written.
 

@@ -20,6 +20,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/tabular"
 	"varve.dev/zarr/grid"
 	"varve.dev/zarr/internal/archive"
+	"varve.dev/zarr/internal/rehearsal"
 	"varve.dev/zarr/store/zipstore"
 )
 
@@ -70,6 +71,9 @@ func (c *creation) createTable(cmd *cobra.Command, location string) (err error) 
 	if err != nil {
 		return err
 	}
+	if err := c.mayCreate(cmd, location); err != nil {
+		return err
+	}
 	s, err := tabular.Stage(cmd, c.from, o)
 	if err != nil {
 		return err
@@ -77,13 +81,6 @@ func (c *creation) createTable(cmd *cobra.Command, location string) (err error) 
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if attributes == nil {
 		attributes = s.Attributes
-	}
-	err = c.agreed(cmd, location, func(o *zarr.CreateOptions) error {
-		_, err := zarr.CreateGroup(cmd.Context(), location, attributes, o)
-		return err
-	})
-	if err != nil {
-		return err
 	}
 	g, err := zarr.CreateGroup(cmd.Context(), location, attributes, c.options(cmd))
 	if err != nil && c.overwrite {
@@ -112,6 +109,21 @@ func (c *creation) createTable(cmd *cobra.Command, location string) (err error) 
 		session.Confirm(cmd, "%s  table of %s and %s", location, phrase.Plural(s.Rows, "row"), phrase.Plural(int64(len(s.Arrays)), "array"))
 	}
 	return errors.Join(err, g.Close())
+}
+
+// mayCreate finds out, before the table is read, whether the place is free or may be
+// made so.
+func (c *creation) mayCreate(cmd *cobra.Command, location string) error {
+	create := func(o *zarr.CreateOptions) error {
+		_, err := zarr.CreateGroup(cmd.Context(), location, nil, o)
+		return err
+	}
+	if c.overwrite {
+		return c.agreed(cmd, location, create)
+	}
+	o := c.options(cmd)
+	o.Rehearsal, o.Observer = new(rehearsal.Ledger), nil
+	return session.Try(cmd, func() error { return create(o) })
 }
 
 // cutColumn cuts the array of a column as --chunks says. Without it each batch is a

@@ -215,7 +215,8 @@ func (f *Array) AddStored(cmd *cobra.Command, a *zarr.Array) error {
 		s.add(info.Size)
 	}
 	f.storedFacts = s
-	if err := s.addHoldings(cmd.Context(), a); err != nil {
+	var err error
+	if s.Statistics, err = KeptHoldings(cmd.Context(), a); err != nil {
 		return err
 	}
 	return s.addFree(cmd.Context(), a)

@@ -69,22 +69,34 @@ func (h *Holdings) Texts() (list []string) {
 	return append(list, phrase.Count(h.Missing)+" missing", phrase.Count(h.Fill)+" of the fill value")
 }
 
-// addHoldings adds what the statistics that are kept say of the present chunks.
-func (s *storedFacts) addHoldings(ctx context.Context, a *zarr.Array) error {
+// KeptHoldings returns what the statistics that are kept say of the present chunks, or
+// nil if none are kept.
+func KeptHoldings(ctx context.Context, a *zarr.Array) (*Holdings, error) {
 	kept, err := statistics.IsKept(ctx, a)
 	if err != nil || !kept {
-		return err
+		return nil, err
 	}
 	r, err := statistics.Make(ctx, a, &statistics.Options{DryRun: true})
 	if errors.Is(err, zarr.ErrUnsupported) {
-		return nil // such as a store that does not tell versions
+		return nil, nil // such as a store that does not tell versions
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	h, err := HoldingsOf(ctx, a, r)
-	s.Statistics = &h
-	return err
+	return &h, err
+}
+
+// Extent says in what range the elements of known chunks lie, or returns "".
+func (h *Holdings) Extent() string {
+	if len(h.Range) != 2 {
+		return ""
+	}
+	text := phrase.Printable(h.Range[0]) + " … " + phrase.Printable(h.Range[1])
+	if h.Known < h.Cells {
+		text += fmt.Sprintf(" in %s of %s", phrase.Count(h.Known), phrase.Plural(h.Cells, "chunk"))
+	}
+	return text
 }
 
 // text says what is known, and of how much.

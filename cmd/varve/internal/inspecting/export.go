@@ -18,6 +18,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
 	"varve.dev/zarr/cmd/varve/internal/usage"
+	"varve.dev/zarr/filter"
 	"varve.dev/zarr/internal/export"
 )
 
@@ -43,7 +44,7 @@ to the arrays that have it. Memory is bounded. A file appears only after it is c
 		Example: `  varve export era5.zarr/t2m --select time=2020-02,lat=0 --header -o february.csv
   varve export era5.zarr --split time:month -o 'era5-%Y-%m.nc'
   varve export era5.zarr/t2m --select time=2020-02-01 -o first.tif
-  varve export era5.zarr --decode -o era5.parquet`,
+  varve export buoys.zarr --where 'sst > 20' -o warm.parquet`,
 		Args:              usage.Arguments("NODE"),
 		ValidArgsFunction: node.Complete,
 	}
@@ -54,13 +55,15 @@ to the arrays that have it. Memory is bounded. A file appears only after it is c
 	header := c.Flags().Bool("header", false, "for csv: add a line of names, and the values of coordinates")
 	split := new(string)
 	flagtext.Var(c.Flags(), split, "split", "", "a file for each `PART`: time:year, month or day, DIM:N elements, DIM:chunk; -o has %Y %m %d %H %j of its first time, or its number %N", checkSplit)
+	where := new(string)
+	flagtext.Var(c.Flags(), where, "where", "", "only the rows that fulfil `EXPR`, as for varve filter", flagtext.Syntax(filter.Parse))
 	made := newFileFlags(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		f, err := format.Of(*name, *file, false)
 		if err != nil {
 			return err
 		}
-		e := &exporting{Command: cmd, location: args[0], sel: *sel, file: *file, as: f, decoded: *decoded, header: *header, split: *split, flags: made}
+		e := &exporting{Command: cmd, location: args[0], sel: *sel, file: *file, as: f, decoded: *decoded, header: *header, split: *split, where: *where, flags: made}
 		if err := e.check(); err != nil {
 			return err
 		}
@@ -72,11 +75,11 @@ to the arrays that have it. Memory is bounded. A file appears only after it is c
 // exporting is a run of the command export.
 type exporting struct {
 	*cobra.Command
-	location, sel, file, split string
-	as                         export.Format
-	decoded, header            bool
-	flags                      *fileFlags
-	noted                      bool // what a table leaves out
+	location, sel, file, split, where string
+	as                                export.Format
+	decoded, header                   bool
+	flags                             *fileFlags
+	noted                             bool // what a table leaves out
 }
 
 // cargo is what goes into a file: an array, the columns of a table, or a data set.
@@ -141,6 +144,11 @@ func (e *exporting) run() error {
 		return err
 	}
 	defer end() // it was only read
+	if e.where != "" {
+		if whole, err = e.matching(whole); err != nil {
+			return failure.On(e.Name(), e.location, err)
+		}
+	}
 	pieces := []piece{{e.file, whole}}
 	if e.split != "" {
 		if pieces, err = e.parts(whole); err != nil {

@@ -220,13 +220,29 @@ func isNumber(text string) bool {
 // part returns the elements of an array in a part. Arrays without the dimension go into
 // all parts.
 func (s *splitting) part(e *exporting, of *export.Source, places []int64) (*export.Source, error) {
-	axes, names := (*subset.Elements)(of.Selection).Axes(), of.Array.DimensionNames()
+	return e.narrowed(of, func(axis int) bool { return isAlong(of, axis, s.dimension) }, func(subset.Axis) []int64 { return places })
+}
+
+// isAlong reports whether an axis of an array has the name of a dimension.
+func isAlong(of *export.Source, axis int, dimension string) bool {
+	names := of.Array.DimensionNames()
+	return names != nil && names[axis] == dimension
+}
+
+// narrowed returns the elements of an array at some places along those of its axes that
+// are meant. An array without such an axis stays as it is.
+func (e *exporting) narrowed(of *export.Source, meant func(axis int) bool, at func(subset.Axis) []int64) (*export.Source, error) {
+	axes := (*subset.Elements)(of.Selection).Axes()
 	items, found := make(selection.Orthogonal, len(axes)), false
 	for i, axis := range axes {
-		if names != nil && names[axis] == s.dimension {
+		if meant(axis) {
 			found = true
+			along, _ := (*subset.Elements)(of.Selection).Along(axis)
+			places := at(along)
 			items[i] = selection.List(places...)
-			if n := int64(len(places)); places[n-1]-places[0] == n-1 && slices.IsSorted(places) {
+			if n := int64(len(places)); n == 0 {
+				items[i] = selection.Span(0, 0)
+			} else if places[n-1]-places[0] == n-1 && slices.IsSorted(places) {
 				items[i] = selection.Span(places[0], places[n-1]+1)
 			}
 		}

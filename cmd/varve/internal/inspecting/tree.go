@@ -31,11 +31,12 @@ import (
 
 // NewTree returns the command tree.
 func NewTree() *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:   "tree NODE",
 		Short: "Print a node and everything below it",
 		Long:  "Print a node and everything below it.\n\n" + staleHelp,
 		Example: `  varve tree era5.zarr
+  varve tree --stats era5.zarr
   varve tree --json era5.zarr`,
 		Args:              usage.Arguments("NODE"),
 		ValidArgsFunction: node.Complete,
@@ -50,6 +51,29 @@ func NewTree() *cobra.Command {
 			return errors.Join(session.Print(cmd, root.print), err)
 		},
 	}
+	c.Flags().Bool(withStats, false, "also print the range of the elements of arrays whose statistics are kept (varve stats)")
+	return c
+}
+
+// withStats is the flag of tree for ranges.
+const withStats = "stats"
+
+// addRange adds the range that the statistics of an array tell, if it is wanted. It lists
+// the chunks, and reads none.
+func (b *branch) addRange(cmd *cobra.Command, m zarr.Member) error {
+	a, ok := m.Node.(*zarr.Array)
+	if wanted, err := cmd.Flags().GetBool(withStats); !ok || !wanted || err != nil { // ls has no such flag
+		return nil
+	}
+	h, err := facts.KeptHoldings(cmd.Context(), a)
+	if h == nil {
+		return err
+	}
+	b.Statistics = h
+	if text := h.Extent(); text != "" {
+		b.text += "  " + text
+	}
+	return err
 }
 
 // NewList returns the command ls.
@@ -108,6 +132,8 @@ type arrayShape struct {
 	Chunks   json.RawMessage `json:"chunks"`
 	Shards   json.RawMessage `json:"shards,omitempty"`
 	Names    []*string       `json:"dimension_names"`
+
+	Statistics *facts.Holdings `json:"statistics,omitempty"` // with --stats, if they are kept
 }
 
 // newArrayShape returns the description of an array in a tree.
@@ -212,7 +238,9 @@ func readTree(cmd *cobra.Command, location string, deep bool) (*twig, error) {
 	defer n.Close()
 	g, ok := n.(*zarr.Group)
 	if !ok {
-		return newTwig(zarr.Member{Path: name, Kind: arrayKind, Node: n}), nil
+		m := zarr.Member{Path: name, Kind: arrayKind, Node: n}
+		t := newTwig(m)
+		return t, t.addRange(cmd, m)
 	}
 	root := &twig{name, &branch{kind: &groupKind, text: phrase.Name(name)}}
 	stale, err := consolidation.Stale(cmd.Context(), g.Location(), g.Metadata(), &consolidation.Options{Shallow: !deep})
@@ -263,7 +291,9 @@ func (b *branch) grow(cmd *cobra.Command, location string, g *zarr.Group, stale 
 			continue
 		}
 		parent := branchAt(at, path.Dir(m.Path))
-		parent.members = append(parent.members, twig{m.Name(), newBranch(m)})
+		made := newBranch(m)
+		parent.members = append(parent.members, twig{m.Name(), made})
+		bad = errors.Join(bad, made.addRange(cmd, m))
 	}
 	return bad
 }

@@ -32,7 +32,7 @@ func NewView() *cobra.Command {
 	noBrowser := false
 	c := &cobra.Command{
 		Use:   "view NODE…, view NAME=NODE…, view FILE… --concat DIM",
-		Short: "Show nodes in a browser: planes, grids, what is stored, what it costs",
+		Short: "Show nodes in a browser: values, chunks, what reading costs",
 		Long: `Show nodes in a browser: the values of any array, how it is cut, what is stored of it, what reading a
 part of it costs, and how it grows. The page is part of this program and asks no other host. It is at
 http://ADDRESS/@view/, and ends with the command. Nodes are served as by varve serve, with its flags.`,

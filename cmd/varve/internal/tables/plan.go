@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/own"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/internal/rowset"
 	"varve.dev/zarr/internal/strictjson"
 	"varve.dev/zarr/internal/subset"
@@ -77,26 +78,20 @@ func (f *Format) table(ctx context.Context, d *export.Dataset, note func(name, t
 	if len(rest) == 0 {
 		return nil, unfit("the group has no arrays with axes of its own, which would be the columns of a table")
 	}
-	var offsets []int64
-	var err error
-	if len(sets) > 0 {
-		if offsets, err = rowsOfSet(ctx, sets); err != nil {
-			return nil, err
-		}
+	offsets, err := offsetsOf(ctx, sets)
+	if err != nil {
+		return nil, err
 	}
 	main := t.mainOf(sets, rest)
 	t.shape = main.Shape
 	for _, v := range rest {
-		a, err := t.place(v, main, sets)
+		a, err := t.place(v, main, offsets)
 		if err != nil {
 			return nil, err
 		}
 		if a == nil {
 			note(v.Name, fmt.Sprintf("is left out: it is the coordinate of dimension %q, which the table does not have", v.Dimensions[0]))
 			continue
-		}
-		if a.listed {
-			a.offsets = offsets
 		}
 		if err := a.makeColumns(ctx, v, len(rest) == 1); err != nil {
 			return nil, fmt.Errorf("%s: %w", v.Name, err)
@@ -155,13 +150,16 @@ func (t *table) mainOf(sets, rest []*export.Variable) *export.Variable {
 }
 
 // place finds the axes of an array in the table. nil is an array that is no part of it.
-func (t *table) place(v, main *export.Variable, sets []*export.Variable) (*array, error) {
+func (t *table) place(v, main *export.Variable, offsets map[string][]int64) (*array, error) {
 	a := &array{Name: v.Name, Source: v.Source, shape: v.Shape}
-	if len(sets) > 0 && len(v.Dimensions) == 1 && v.Dimensions[0] == cf.TextAttribute(main.Array, rowset.SampleDimension) {
+	if len(v.Dimensions) == 1 && offsets[v.Dimensions[0]] != nil {
 		if v.Selection.Len() != v.Array.Shape()[0] {
 			return nil, unfit("%s has the elements of rows: select rows, as --select %s=0:10", v.Name, main.Dimensions[0])
 		}
-		a.axes, a.listed = []int{0}, true
+		a.axes, a.listed, a.offsets = []int{0}, true, offsets[v.Dimensions[0]]
+		if end := a.offsets[len(a.offsets)-1]; end > v.Shape[0] {
+			return nil, fmt.Errorf("%w: the rows have %s, but %s has %d", zarr.ErrCorrupt, quantity.Of(end, "element"), v.Name, v.Shape[0])
+		}
 		return a, nil
 	}
 	if slices.Equal(v.Dimensions, main.Dimensions) && slices.Equal(v.Shape, main.Shape) {
@@ -190,21 +188,25 @@ func describe(v *export.Variable) string {
 	return fmt.Sprintf("the dimensions %q and the shape %v", v.Dimensions, v.Shape)
 }
 
-// rowsOfSet returns the offsets of the selected rows of a ragged set in its elements.
-func rowsOfSet(ctx context.Context, sets []*export.Variable) ([]int64, error) {
-	rows := sets[0]
-	if len(sets) > 1 {
-		return nil, unfit("the group has several ragged sets, %s and %s, and a table has the rows of one: "+apart, rows.Name, sets[1].Name)
+// offsetsOf returns the offsets of the selected rows of ragged sets in their elements, by
+// the dimension of the elements. The sets share their rows.
+func offsetsOf(ctx context.Context, sets []*export.Variable) (map[string][]int64, error) {
+	list := map[string][]int64{}
+	for _, rows := range sets {
+		if !slices.Equal(rows.Dimensions, sets[0].Dimensions) || !slices.Equal(rows.Shape, sets[0].Shape) {
+			return nil, unfit("the group has ragged sets of several rows: %s has %s, and %s has %s: "+apart, sets[0].Name, describe(sets[0]), rows.Name, describe(rows))
+		}
+		axis, _ := (*subset.Elements)(rows.Selection).Along(0)
+		if axis.Given() != nil || axis.Step > 1 || axis.Flip {
+			return nil, unfit("the rows of a ragged set go out in their order: select a range, as --select %s=0:10", rows.Dimensions[0])
+		}
+		offsets, err := rowset.Offsets(ctx, rows.Array, false, axis.Start+axis.Count)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", rows.Name, err)
+		}
+		list[cf.TextAttribute(rows.Array, rowset.SampleDimension)] = offsets[axis.Start:]
 	}
-	axis, _ := (*subset.Elements)(rows.Selection).Along(0)
-	if axis.Given() != nil || axis.Step > 1 || axis.Flip {
-		return nil, unfit("the rows of a ragged set go out in their order: select a range, as --select %s=0:10", rows.Dimensions[0])
-	}
-	offsets, err := rowset.Offsets(ctx, rows.Array, false, axis.Start+axis.Count)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", rows.Name, err)
-	}
-	return offsets[axis.Start:], nil
+	return list, nil
 }
 
 // addIndices adds a column for each axis that has no coordinate, unless it is the only

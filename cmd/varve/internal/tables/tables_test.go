@@ -329,9 +329,17 @@ func TestRefused(t *testing.T) {
 
 	g = newGroup(t)
 	add[int64](g, "m", "x", []int64{2}, grid.Chunks(2), map[string]any{"sample_dimension": "o"}, 1, 1)
-	add[int64](g, "n", "x", []int64{2}, grid.Chunks(2), map[string]any{"sample_dimension": "p"}, 1, 1)
+	add[int64](g, "n", "x", []int64{2}, grid.Chunks(2), map[string]any{"sample_dimension": "p"}, 0, 1)
 	add[int32](g, "a", "o", []int64{2}, grid.Chunks(2), nil, 1, 2)
-	g.refuse("several ragged sets, m and n")
+	add[int32](g, "b", "p", []int64{1}, grid.Chunks(2), nil, 3)
+	g.check(false, 0, "a:list<int32> b:list<int32>", "[1] []; [2] [3]")
+	add[int64](g, "q", "y", []int64{1}, grid.Chunks(2), map[string]any{"sample_dimension": "z"}, 1)
+	g.refuse("ragged sets of several rows")
+
+	g = newGroup(t)
+	add[int64](g, "m", "x", []int64{2}, grid.Chunks(2), map[string]any{"sample_dimension": "o"}, 1, 7)
+	add[int32](g, "a", "o", []int64{2}, grid.Chunks(2), nil, 1, 2)
+	g.refuse("the rows have 8 elements, but a has 2")
 
 	// An axis without elements, and a single element.
 	g = newGroup(t)

@@ -219,6 +219,8 @@ type part struct {
 func (a *Array) parts(b *columnar.Batch) []part {
 	c := &b.Columns[a.column]
 	switch {
+	case c.Rows == 0:
+		return nil
 	case a.role != items:
 		return []part{{c, 0, c.Rows}}
 	case c.Valid == nil:

@@ -195,9 +195,16 @@ func (s *Staged) distinct(o Options) error {
 	if o.Into == nil {
 		return nil
 	}
+	// Arrays without the dimensions that grow stay as they are.
+	grows := map[string]bool{}
+	for _, a := range s.Arrays {
+		for _, d := range a.like.DimensionNames() {
+			grows[d] = d != ""
+		}
+	}
 	var absent []string
 	for _, name := range slices.Sorted(maps.Keys(o.Into)) {
-		if !known[name] {
+		if !known[name] && slices.ContainsFunc(o.Into[name].DimensionNames(), func(d string) bool { return grows[d] }) {
 			absent = append(absent, name)
 		}
 	}

@@ -53,3 +53,23 @@ func TestTableChanged(t *testing.T) {
 		}
 	}
 }
+
+// TestHiddenElements has lists that are null, and yet have elements, as some programs
+// write them.
+func TestHiddenElements(t *testing.T) {
+	elements := &columnar.Column{Rows: 4, Data: []byte{1, 2, 3, 4}}
+	b := &columnar.Batch{Rows: 3, Columns: []columnar.Column{{Rows: 3, Valid: []byte{0b110}, Offsets: []int64{0, 2, 3, 4}, Elements: elements}}}
+	item := columnar.Type{Kind: columnar.Int8}
+	list, err := arraysOf(&columnar.Schema{Fields: []columnar.Field{{Name: "l", Type: columnar.Type{Kind: columnar.List, Element: &columnar.Field{Type: item}}, Nullable: true}}}, "row")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes, elems := list[0], list[1]
+	sizes.masked = true
+	if out, err := elems.block(b); err != nil || !bytes.Equal(out.data, []byte{3, 4}) {
+		t.Error(out, err)
+	}
+	if out, err := sizes.block(b); err != nil || len(out.data) != 24 || out.data[0] != 0 || out.data[8] != 1 {
+		t.Error(out, err)
+	}
+}
