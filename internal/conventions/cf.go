@@ -126,10 +126,10 @@ func (j *judge) cfValues() {
 		return
 	}
 	for _, name := range []string{"_FillValue", "missing_value"} {
-		all, ok := numbers(j.a[name])
+		all, _ := numbers(j.a[name])
 		_, unsigned := j.a["_Unsigned"] // then the type of the values is another one
 		for _, f := range all {
-			if ok = holds(j.typ, f); !ok && !unsigned {
+			if !holds(j.typ, f) && !unsigned {
 				j.broken("fill-value", "%s %v is no value of the data type %s", name, f, j.typ)
 				break
 			}
