@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/cf"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // cfRules are rules of the CF conventions 1.13, of what its conformance document lists.
@@ -253,7 +254,7 @@ func (j *judge) cfFlags() {
 			j.broken("flags", "%s has values that are no numbers", name)
 			continue
 		case ok && len(all) != n:
-			j.broken("flags", "%s has values for %d flags, and flag_meanings words for %d", name, len(all), n)
+			j.broken("flags", "%s has values for %s, and flag_meanings words for %d", name, quantity.Of(int64(len(all)), "flag"), n)
 		}
 		if name == "flag_masks" && slices.Contains(all, 0) {
 			j.broken("flags", "a mask in flag_masks is 0")
