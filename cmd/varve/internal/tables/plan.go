@@ -321,6 +321,9 @@ func (a *array) makeColumns(ctx context.Context, v *export.Variable, alone bool)
 			c.field.Name = v.Name + "." + p.Name
 		}
 		c.field.Nullable = c.field.Nullable || a.absent != nil
+		if c.field.Type.Kind == columnar.Timestamp {
+			c.field.Type.UTC = slices.ContainsFunc(v.Attributes, isZoned)
+		}
 		for _, attribute := range v.Attributes {
 			if a.Decoding == nil || !slices.Contains(stale, attribute.Name) {
 				c.field.Metadata = appendPair(c.field.Metadata, attribute)
@@ -329,6 +332,12 @@ func (a *array) makeColumns(ctx context.Context, v *export.Variable, alone bool)
 		a.columns = append(a.columns, c)
 	}
 	return nil
+}
+
+// isZoned reports whether an attribute is units that count from a moment in UTC.
+func isZoned(a export.Attribute) bool {
+	text, err := a.Value.Str()
+	return err == nil && a.Name == "units" && strings.HasSuffix(text, "00:00:00+00:00")
 }
 
 // appendPair adds an attribute to metadata: text as it is, unless it would be read as

@@ -73,8 +73,8 @@ func arraysOf(s *columnar.Schema, dimension string) (list []*Array, err error) {
 			}
 		}
 		for _, a := range parts {
-			if err := nodename.CheckNew(a.Name); err != nil {
-				return nil, failure.BadArgument("column %q: %w: rename it", f.Name, err)
+			if err := checkName(a.Name); err != nil {
+				return nil, failure.BadArgument("column %q: %w: rename it in the table", f.Name, err)
 			}
 			if known[a.Name] {
 				return nil, failure.BadArgument("two columns need an array of the name %q: rename one of them", a.Name)
@@ -90,6 +90,20 @@ func arraysOf(s *columnar.Schema, dimension string) (list []*Array, err error) {
 		return nil, failure.BadArgument("the table has no columns")
 	}
 	return list, nil
+}
+
+// longestName is the bytes of a name that every file system has.
+const longestName = 255
+
+// checkName returns an error if an array of format 3 cannot have a name.
+func checkName(name string) error {
+	switch {
+	case strings.HasPrefix(name, "__"):
+		return fmt.Errorf("names of arrays that begin with \"__\" are reserved")
+	case len(name) > longestName:
+		return fmt.Errorf("the name of its array has more bytes than file systems allow: %d, at most %d", len(name), longestName)
+	}
+	return nodename.CheckNew(name)
 }
 
 var types = map[columnar.Kind]dtype.Type{
@@ -115,6 +129,9 @@ func (a *Array) describe(f *columnar.Field, dimension string) error {
 		a.attributes["units"], a.attributes["calendar"] = units[a.typ.Unit]+" since 1970-01-01", "proleptic_gregorian"
 		if a.typ.Kind == columnar.Date {
 			a.attributes["units"] = "days since 1970-01-01"
+		}
+		if a.typ.UTC { // a moment, and not what a clock shows
+			a.attributes["units"] = units[a.typ.Unit] + " since 1970-01-01T00:00:00+00:00"
 		}
 	case columnar.Duration, columnar.Time:
 		// xarray decodes numbers of such units only if the type is said, too.
@@ -320,15 +337,13 @@ func (a *Array) survey(b *columnar.Batch, text *string) error {
 	rows := int64(0)
 	for _, p := range a.parts(b) {
 		rows += int64(p.to - p.from)
-		if !a.nullable && a.typ.Kind != columnar.Decimal {
-			continue
-		}
+		// Fields of Arrow may have nulls that their schema denies, and a later batch too.
 		err := a.each(p, func(elem []byte) error {
 			switch {
 			case elem == nil:
 				a.nulls++
 			case a.typ.Kind == columnar.String:
-				if text != nil && string(elem) == *text {
+				if a.nullable && text != nil && string(elem) == *text {
 					return fmt.Errorf("the text %q is a value, so it cannot stand for null: choose another one", *text)
 				}
 			case len(a.free) > 0:
@@ -398,7 +413,7 @@ func (a *Array) block(b *columnar.Batch) (out block, err error) {
 				out.data = append(out.data, 0)
 				return nil
 			case elem == nil && a.isNull == nil && !a.masked:
-				return failure.BadArgument("it has nulls, and the array says of no element that it is missing: varve create makes an array that does")
+				return a.noNull()
 			case elem == nil && a.masked:
 				elem = make([]byte, a.Spec.Type.Size())
 				if a.Spec.Type.Variable() {
@@ -406,7 +421,9 @@ func (a *Array) block(b *columnar.Batch) (out block, err error) {
 				}
 			case elem == nil:
 				elem = a.isNull
-			case a.isNull != nil && bytes.Equal(elem, a.isNull) && !isNaN(a.typ.Kind, bits(elem)):
+			case a.isNull != nil && len(elem) <= 8 && isNaN(a.typ.Kind, bits(elem)) && isNaN(a.typ.Kind, bits(a.isNull)):
+				return failure.BadArgument("a value is NaN, which stands for null in the array: store null in its place in the table, or set another _FillValue in the array")
+			case a.isNull != nil && bytes.Equal(elem, a.isNull):
 				return failure.BadArgument("a value is the one that stands for null in the array: %s", a.Spec.Type.AppendText(nil, a.host(elem)))
 			}
 			if a.Spec.Type.Variable() {
@@ -424,6 +441,24 @@ func (a *Array) block(b *columnar.Batch) (out block, err error) {
 		a.Spec.Type.Swap(out.data, out.data)
 	}
 	return out, nil
+}
+
+// noNull is the error for nulls where no element of the array stands for them.
+func (a *Array) noNull() error {
+	name, example, free := missing.FillValue, "", candidates(a.typ.Kind)
+	switch t := a.Spec.Type; {
+	case missing.IsText(t):
+		name, example = missing.Value, `"NA"`
+	case a.role != lengths && len(free) > 0:
+		raw, err := missing.Format(t, a.host(binaryOf(free[0], t.Size())))
+		if err != nil {
+			return err
+		}
+		example = string(raw)
+	default:
+		return failure.BadArgument("it has nulls, and no element of the array stands for null: varve create --nulls mask makes a group that has a place for them")
+	}
+	return failure.BadArgument("it has nulls, and no element of the array stands for null: first set the attribute %s to one that is no value there (varve attrs ARRAY set %s '%s')", name, name, example)
 }
 
 // rawJSON returns JSON as the value of an attribute.
