@@ -217,9 +217,9 @@ func notMade(cmd *cobra.Command, location string, sources []string, err error) e
 // their names.
 func growOf(cmd *cobra.Command, location string, sources []string, missing error, formatName, axis string, c *growth.Change) error {
 	if missing == nil {
-		if are, err := areTables(cmd, sources, formatName); err != nil {
+		if tables, err := areTables(cmd, sources, formatName); err != nil {
 			return err
-		} else if are {
+		} else if tables {
 			return growTables(cmd, location, sources, axis, c)
 		}
 	}

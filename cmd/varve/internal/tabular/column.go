@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/rowset"
 )
 
@@ -60,7 +61,7 @@ type Array struct {
 // arraysOf returns the arrays of a table, whose rows are along a dimension.
 func arraysOf(s *columnar.Schema, dimension string) (list []*Array, err error) {
 	known := map[string]bool{}
-	fields := describedFields(s)
+	fields, _ := describedFields(s)
 	for i := range fields {
 		f := &fields[i]
 		parts := []*Array{{Name: f.Name, column: i, role: values, typ: f.Type, nullable: f.Nullable}}
@@ -163,11 +164,11 @@ func (a *Array) describe(f *columnar.Field, dimension string) error {
 // fields of its format have none.
 const columnsKey = "columns"
 
-// addAttribute adds an attribute for a pair of metadata: JSON, or any other text. Keys
-// with a colon belong to formats of tables, and what stands for null is found anew.
+// addAttribute adds an attribute for a pair of metadata: JSON, or any other text. What
+// stands for null is found anew, and what Varve keeps about a node is not taken over.
 func addAttribute(attributes map[string]any, p columnar.Pair) {
 	switch {
-	case strings.Contains(p.Key, ":"), slices.Contains([]string{"", "pandas", columnsKey, missing.FillValue, missing.Value}, p.Key):
+	case ofFormat(p), strings.HasPrefix(p.Key, own.Attributes), slices.Contains([]string{"", missing.FillValue, missing.Value}, p.Key):
 	case json.Valid([]byte(p.Value)):
 		attributes[p.Key] = json.RawMessage(p.Value)
 	default:
@@ -175,21 +176,38 @@ func addAttribute(attributes map[string]any, p columnar.Pair) {
 	}
 }
 
+// ofFormat reports whether a pair of metadata is about the format of a table, such as
+// what pandas writes about its index.
+func ofFormat(p columnar.Pair) bool {
+	var pandas struct {
+		Columns []json.RawMessage `json:"columns"`
+		Version *string           `json:"pandas_version"`
+	}
+	return strings.HasPrefix(p.Key, "ARROW:") || strings.HasPrefix(p.Key, "PARQUET:") ||
+		p.Key == "pandas" && json.Unmarshal([]byte(p.Value), &pandas) == nil && pandas.Columns != nil && pandas.Version != nil
+}
+
 // describedFields returns the fields of a schema, with the attributes that its own
-// metadata has for them.
-func describedFields(s *columnar.Schema) []columnar.Field {
-	fields, columns := slices.Clone(s.Fields), map[string]map[string]json.RawMessage{}
-	for _, p := range s.Metadata {
-		if p.Key == columnsKey && json.Unmarshal([]byte(p.Value), &columns) != nil {
-			clear(columns) // of another program
+// metadata has for them, and the rest of the metadata.
+func describedFields(s *columnar.Schema) (fields []columnar.Field, rest []columnar.Pair) {
+	fields = slices.Clone(s.Fields)
+	for i, p := range slices.Backward(s.Metadata) { // an attribute of that name comes before
+		columns := map[string]map[string]json.RawMessage{}
+		if p.Key != columnsKey || json.Unmarshal([]byte(p.Value), &columns) != nil || len(columns) == 0 {
+			continue // of another program
 		}
-	}
-	for i := range fields {
-		for key, value := range columns[fields[i].Name] {
-			fields[i].Metadata = append(slices.Clip(fields[i].Metadata), columnar.Pair{Key: key, Value: string(value)})
+		for k, f := range fields {
+			for key, value := range columns[f.Name] {
+				fields[k].Metadata = append(slices.Clip(fields[k].Metadata), columnar.Pair{Key: key, Value: string(value)})
+			}
+			delete(columns, f.Name)
 		}
+		if len(columns) == 0 {
+			return fields, slices.Concat(s.Metadata[:i], s.Metadata[i+1:])
+		}
+		fields = slices.Clone(s.Fields) // it names no columns of the table
 	}
-	return fields
+	return fields, s.Metadata
 }
 
 // candidates returns elements that may stand for null: the extremes of the type, and NaN.

@@ -144,7 +144,8 @@ func (s *Staged) plan(cmd *cobra.Command, src *source, o Options) error {
 		return err
 	}
 	s.Attributes = map[string]any{}
-	for _, p := range r.Schema().Metadata {
+	_, rest := describedFields(r.Schema())
+	for _, p := range rest {
 		addAttribute(s.Attributes, p)
 	}
 	list, err := arraysOf(r.Schema(), o.Dimension)
