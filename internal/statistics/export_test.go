@@ -16,3 +16,10 @@ func Waiting(instead func()) (undo func()) {
 	}
 	return func() { wait = was }
 }
+
+// Bounding sets the most bytes of blocks, and returns a function that undoes this.
+func Bounding(most int64) (undo func()) {
+	was := mostHeld
+	mostHeld = most
+	return func() { mostHeld = was }
+}
