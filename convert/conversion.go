@@ -71,8 +71,8 @@ type Converted struct {
 	// 2 has only regular chunks. It is "" otherwise.
 	Growth string
 	// Imaging says what becomes of the metadata of OME-Zarr of a group. Those of version
-	// 0.4 in format 2 and of 0.5 in format 3 become each other; others stay. It is "" if
-	// there are none.
+	// 0.4 in format 2 and of 0.5 in format 3 become each other; others stay. Labels
+	// and series go with the image around them. It is "" if there are none.
 	Imaging string
 	// Unknown is a message if the document has members that this library does not know:
 	// the other format has none such, so the new document lacks them. It is "" otherwise.
@@ -292,6 +292,7 @@ func (c *conversion) plan(ctx context.Context) error {
 	if err := c.pair.CheckNodes(c.survey.directories()); err != nil {
 		return err
 	}
+	c.survey.noteImaging()
 	become := c.translate
 	if c.derivation != nil {
 		become, c.pair.Format = c.derive, c.survey.members[0].From

@@ -220,6 +220,7 @@ func (c *inPlace) checkAbove(ctx context.Context, p store.Path) error {
 
 // translate makes the new documents of all nodes.
 func (c *inPlace) translate(ctx context.Context) error {
+	c.survey.noteImaging()
 	for _, m := range c.survey.members {
 		m.named(c.to, m.path)
 		filled, err := c.survey.masksFill(ctx, m)

@@ -566,3 +566,42 @@ func TestAxes(t *testing.T) {
 		}
 	}
 }
+
+// TestImaging moves labels and series only with the images around them.
+func TestImaging(t *testing.T) {
+	ctx := t.Context()
+	group := func(text string) zarr.GroupSpec { return zarr.GroupSpec{Attributes: json.RawMessage(text)} }
+	image := func(version string) zarr.GroupSpec {
+		return group(`{"multiscales":[{"version":"` + version + `","axes":[{"name":"y"}],"datasets":[]}]}`)
+	}
+	for _, version := range []string{"0.3", "0.4"} {
+		nodes := map[string]zarr.NodeSpec{
+			"": group(`{"bioformats2raw.layout":3}`), "OME": group(`{"series":["a","b"]}`), "plain": group(`{"a":1}`),
+			"a": image(version), "a/labels": group(`{"labels":["x"]}`), "a/labels/x": image(version),
+			"b": image("0.3"), "b/labels": group(`{"labels":["y"]}`), "b/labels/y": image("0.4"),
+		}
+		for _, inPlace := range []bool{true, false} {
+			src, dst := zarr.At(memstore.New(), ""), zarr.At(memstore.New(), "")
+			if _, err := src.Create(ctx, nodes, &zarr.CreateOptions{Format: 2}); err != nil {
+				t.Fatal(err)
+			}
+			var done convert.Conversion
+			var err error
+			if inPlace {
+				done, err = convert.Convert(ctx, src, 3, nil)
+			} else {
+				done, err = convert.ConvertTo(ctx, src, dst, 3, nil)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range done.Nodes {
+				moves := n.Path == "b/labels/y" || version == "0.4" && n.Path != "b" && n.Path != "b/labels"
+				want := map[bool]string{true: "become", false: "0.3 stay"}[moves]
+				if n.Path != "plain" && !strings.Contains(n.Imaging, want) {
+					t.Errorf("images of %s, %q: %q, want %s", version, n.Path, n.Imaging, want)
+				}
+			}
+		}
+	}
+}

@@ -42,6 +42,7 @@ type member struct {
 	reason       error         // the reason to encode the chunks again, or nil
 	mask         *masking.Mask // missing values; nil if the format stays
 	axes         []string      // of the image that the array is a level of, in format 2
+	imaging      string        // the version of OME-Zarr around a group; "" if not known
 	gaps         *gaps         // missing chunks to store; nil if there are none
 	derived      *Derived      // how the array is made anew; nil if it is copied
 	fresh        bool          // no value of the destination is taken for a copy
@@ -224,6 +225,36 @@ func (s *survey) directories() iter.Seq[string] {
 	}
 }
 
+// noteImaging notes the version of OME-Zarr around each group: its own, that of a group
+// above it, or else that of the nearest group which has one in it.
+func (s *survey) noteImaging() {
+	of, within := map[string]string{}, map[string]string{}
+	for _, m := range slices.Backward(s.members) { // the first one in a group counts
+		g, isGroup := m.node.(*metadata.Group)
+		if !isGroup {
+			continue
+		}
+		if of[m.Path] = ome.Version(g.Attributes, m.path.Name()); of[m.Path] != "" {
+			above(m.Path, func(at string) bool { within[at] = of[m.Path]; return false })
+		}
+	}
+	for _, m := range s.members {
+		for _, versions := range []map[string]string{of, within} {
+			above(m.Path, func(at string) bool {
+				m.imaging = cmp.Or(m.imaging, versions[at])
+				return m.imaging != ""
+			})
+		}
+	}
+}
+
+// above calls visit for a path and for the groups above it, until it returns true.
+func above(at string, visit func(at string) bool) {
+	for !visit(at) && at != "" {
+		at = at[:max(0, strings.LastIndexByte(at, '/'))]
+	}
+}
+
 // masksFill reports whether the fill value of an array is a mask in format 2. It notes
 // the axes of a level of an image.
 func (s *survey) masksFill(ctx context.Context, m *member) (bool, error) {
@@ -268,7 +299,7 @@ func (m *member) translate(to int, filled bool, keys func(*metadata.Array) *meta
 	switch n := m.node.(type) {
 	case *metadata.Group:
 		if n.Format() != to {
-			moved, note, err := ome.Moved(n.Attributes, m.path.Name(), to)
+			moved, note, err := ome.Moved(n.Attributes, m.path.Name(), m.imaging, to)
 			if err == nil {
 				n, err = n.WithAttributes(moved)
 			}

@@ -166,6 +166,14 @@ func TestExportWhere(t *testing.T) {
 		must(t, "", "stats", at)
 	}
 	refuses(t, "did you mean x?", "export", at+"/x", "--where", "xx > 6", "--format", "csv")
+	// The way out of the message works.
+	for _, sel := range []string{"row=2", "2"} {
+		refuses(t, "select a range, such as row=2:3", "export", at+"/x", "--where", "x > 6", "--format", "csv", "--select", sel)
+	}
+	refuses(t, "select a range, such as row=1:2", "export", at, "--where", "x > 6", "--select", "row=1", "-o", filepath.Join(dir, "never.parquet"))
+	if out := must(t, "", "export", at+"/x", "--where", "x > 6", "--format", "csv", "--select", "row=1:2"); out != "" {
+		t.Error(out)
+	}
 	must(t, "", "create", at+"/other", "--shape", "3", "--dtype", "int16", "--dimension-names", "other")
 	refuses(t, `nothing that is exported has the dimension "row" of the condition`, "export", at+"/other", "--where", "x > 6", "--format", "csv")
 }

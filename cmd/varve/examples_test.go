@@ -25,6 +25,7 @@ var notRun = map[string]string{
 	"QUEUE=q":                        "TestScripts runs it",
 	"varve bench":                    "measures for seconds",
 	"varve serve":                    "runs until a signal; TestServe of package serving has it",
+	"varve view":                     "the same",
 	"varve demo":                     "has its own tests, and takes seconds",
 	"varve copy https":               "needs a network",
 	"source <(varve completion":      "needs a shell",

@@ -168,6 +168,41 @@ func TestTableTrip(t *testing.T) {
 	}
 }
 
+// TestTableAttributes checks that attributes come back from tables, whatever their names.
+func TestTableAttributes(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	attributes := `{"columns":["x"],"pandas":{"index_columns":[]},"proj:code":"EPSG:4326","spatial:bbox":[0,1,2,3]}`
+	must(t, "", "create", at("a.zarr"), "--group", "--attributes", attributes)
+	must(t, "", "create", at("a.zarr/v"), "--shape", "2", "--dtype", "int16", "--dimension-names", "row", "--attributes", attributes)
+	// What formats of tables say about themselves does not.
+	must(t, "", "create", at("a.zarr/w"), "--shape", "2", "--dtype", "int16", "--dimension-names", "row",
+		"--attributes", `{"PARQUET:field_id":"1","pandas":{"columns":[],"pandas_version":"3.0"}}`)
+	for _, ext := range []string{"parquet", "arrow"} {
+		must(t, "", "export", at("a.zarr"), "-o", at("a."+ext))
+		must(t, "", "create", at(ext+".zarr"), "--from", at("a."+ext))
+		for _, name := range []string{"", "/v", "/w"} {
+			want, got := must(t, "", "attrs", at("a.zarr"+name)), must(t, "", "attrs", at(ext+".zarr"+name))
+			if name == "/w" {
+				want = "{}\n"
+			}
+			if got != want {
+				t.Errorf("%s%s: %s, want %s", ext, name, got, want)
+			}
+		}
+	}
+}
+
+// TestNotesOfTables checks that a note names no node that does not exist.
+func TestNotesOfTables(t *testing.T) {
+	dir := era(t)
+	at := func(name string) string { return filepath.Join(dir, name) }
+	_, text, status := execute(t, "", "export", at("era.zarr/t2m"), "--select", "time=1", "-o", at("a.parquet"))
+	if status != 0 || text != "note: time: is left out: it is a single value\n" {
+		t.Errorf("status %d, %s", status, text)
+	}
+}
+
 // TestExportTablesRefused checks that a refused export leaves neither a file nor a
 // temporary one, and keeps the file before.
 func TestExportTablesRefused(t *testing.T) {

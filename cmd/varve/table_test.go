@@ -246,7 +246,9 @@ func TestTableNulls(t *testing.T) {
 		}
 	}
 	g := dir + "/masked.zarr"
-	must(t, "", "create", g, "--from", mixed, "--nulls", "mask")
+	if _, errs, status := execute(t, "", "create", g, "--from", mixed, "--nulls", "mask"); status != 0 || !strings.HasPrefix(errs, "note: ") || !strings.Contains(errs, "NAME_mask") {
+		t.Errorf("status %d, %s", status, errs)
+	}
 	want := `b,b_mask,n,n_mask,name,name_mask
 true,false,255,false,"",true
 false,true,0,true,x,false
@@ -281,7 +283,7 @@ func TestTableLists(t *testing.T) {
 	columns := []tableColumn{{"l", listType, true, []any{[]int32{1, 2}, []int32{}, nil, []int32{3}}}, {"id", int64Type, false, []any{1, 2, 3, 4}}}
 	file := writeTable(t, filepath.Join(dir, "a.parquet"), columns, 2, 2)
 	g := filepath.Join(dir, "g.zarr")
-	must(t, "", "create", g, "--from", file, "--nulls", "mask")
+	must(t, "", "create", g, "--from", file, "--nulls", "mask", "--json")
 	must(t, "", "append", g, file, file)
 	for name, want := range map[string]string{
 		"l": "[1,2,3,1,2,3,1,2,3]", "l_row_size": "[2,0,0,1,2,0,0,1,2,0,0,1]", "id": "[1,2,3,4,1,2,3,4,1,2,3,4]",
@@ -291,7 +293,7 @@ func TestTableLists(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
-	if got := chunkShapes(t, g+"/l"); got != "[[2,1,2,1,2,1]]" {
+	if got := chunkShapes(t, g+"/l"); got != "every [2]" {
 		t.Error(got)
 	}
 	if got := must(t, "", "attrs", g+"/l_row_size"); !strings.Contains(got, `"sample_dimension": "l_obs"`) {
@@ -349,6 +351,8 @@ func TestTableRefused(t *testing.T) {
 	table("null.arrow", func(c []tableColumn) []tableColumn { c[4].values[0] = nil; return c })
 	table("digits.arrow", func(c []tableColumn) []tableColumn { c[4].typ.Precision = 38; return c })
 	table("slash.arrow", func(c []tableColumn) []tableColumn { c[0].name = "a/b"; return c })
+	table("reserved.arrow", func(c []tableColumn) []tableColumn { c[0].name = "__x"; return c })
+	table("name.arrow", func(c []tableColumn) []tableColumn { c[0].name = strings.Repeat("x", 300); return c })
 	table("twice.arrow", func(c []tableColumn) []tableColumn { c[0].name = "t"; return c })
 	writeTable(t, "none.arrow", nil, 3)
 	overwrite(t, "empty.parquet", "")
@@ -366,6 +370,9 @@ func TestTableRefused(t *testing.T) {
 		"append g.zarr gone.arrow":                             "gone.arrow",
 		"append new.zarr a.arrow":                              "varve create new.zarr --from a.arrow",
 		"create new.zarr --from slash.arrow":                   `column "a/b"`,
+		"append g.zarr/id a.arrow":                             "varve append g.zarr a.arrow",
+		"create new.zarr --from reserved.arrow":                `column "__x": names of arrays that begin with "__" are reserved: rename it in the table`,
+		"create new.zarr --from name.arrow":                    "300, at most 255: rename it in the table",
 		"create new.zarr --from twice.arrow":                   `an array of the name "t"`,
 		"create new.zarr --from none.arrow":                    "no columns",
 		"create new.zarr --from empty.parquet":                 "empty.parquet",
@@ -395,6 +402,58 @@ func TestTableRefused(t *testing.T) {
 	}
 	must(t, "", "create", "digits.zarr", "--from", "digits.arrow")
 	must(t, "", "create", "g.zarr", "--from", "a.arrow", "--overwrite", "--yes")
+}
+
+// TestTableNaN appends NaN and null to arrays of which one says that NaN stands for null.
+func TestTableNaN(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for name, v := range map[string]any{"plain": 1.5, "nan": math.NaN(), "null": nil} {
+		writeTable(t, name+".arrow", []tableColumn{{"y", columnar.Type{Kind: columnar.Float64}, true, []any{2.5, v}}}, 1, 1)
+		if v != nil {
+			must(t, "", "create", name+".zarr", "--from", name+".arrow")
+		}
+	}
+	for line, want := range map[string]string{
+		"append plain.zarr nan.arrow": `column "y" in batch 1: a value is NaN, which stands for null in the array`,
+		"append nan.zarr null.arrow":  `column "y" in batch 1: it has nulls, and no element of the array stands for null: first set the attribute _FillValue`,
+	} {
+		if _, errs, status := execute(t, "", strings.Fields(line)...); status != 1 || !strings.Contains(errs, want) {
+			t.Errorf("%s: status %d, %s", line, status, errs)
+		}
+	}
+	must(t, "", "append", "plain.zarr", "null.arrow")
+	must(t, "", "append", "nan.zarr", "nan.arrow")
+	// The way out that the message names.
+	must(t, "", "attrs", "nan.zarr/y", "set", "_FillValue", `"AAAAAAAA+H8="`)
+	must(t, "", "append", "nan.zarr", "null.arrow")
+}
+
+// TestTableZones keeps moments and clock times apart, there and back.
+func TestTableZones(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for name, utc := range map[string]bool{"moment": true, "clock": false} {
+		writeTable(t, name+".parquet", []tableColumn{{"t", columnar.Type{Kind: columnar.Timestamp, Unit: columnar.Millisecond, UTC: utc}, false, []any{1, 2}}}, 2)
+		must(t, "", "create", name+".zarr", "--from", name+".parquet")
+		must(t, "", "append", name+".zarr", name+".parquet")
+		must(t, "", "export", name+".zarr", "-o", name+"2.arrow", "--decode")
+		must(t, "", "create", name+"2.zarr", "--from", name+"2.arrow")
+		if got := must(t, "", "attrs", name+"2.zarr/t", "get", "units"); strings.Contains(got, "+00:00") != utc {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if got := must(t, "", "attrs", "moment.zarr/t", "get", "units"); !strings.Contains(got, "milliseconds since 1970-01-01T00:00:00+00:00") {
+		t.Error(got)
+	}
+	if got := must(t, "", "export", "moment.zarr/t", "--format", "csv", "--decode"); !strings.Contains(got, "1970-01-01T00:00:00.002") {
+		t.Error(got)
+	}
+	for _, line := range []string{"append moment.zarr clock.parquet", "append clock.zarr moment.parquet"} {
+		if _, errs, status := execute(t, "", strings.Fields(line)...); status != 1 || !strings.Contains(errs, `column "t"`) || !strings.Contains(errs, "units") {
+			t.Errorf("%s: status %d, %s", line, status, errs)
+		}
+	}
 }
 
 // TestTableInterrupted stops create and append at a silent pipe. Nothing is left.

@@ -379,7 +379,7 @@ func (d *decoder) views(c *columnar.Column) {
 		case length > 0 && length <= 12:
 			return view[4 : 4+length]
 		case length < 0 || buffer < 0 || buffer >= int64(len(buffers)) || at < 0 || at > int64(len(buffers[buffer]))-length:
-			d.corrupt("the view of row %d leads out of its buffer", i)
+			d.corrupt("row %d: its view leads out of its buffer", i)
 			return nil
 		}
 		return buffers[buffer][at : at+length]

@@ -90,7 +90,7 @@ func TestGolden(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for name, want := range map[string]string{
 		"union": "a union", "map": "a map", "interval": "an interval", "run-end": "run-end encoded", "list-view": "a list view",
-		"lists": "lists of lists", "structs": "lists of lists or of structs", "digits": "76 digits", "feather": "version 1",
+		"lists": "lists of lists", "structs": "lists of lists or of structs", "digits": "precision (76)", "feather": "version 1",
 	} {
 		raw, err := os.ReadFile("testdata/refused-" + name + ".arrow")
 		if err != nil {

@@ -227,7 +227,7 @@ func (p *parser) typed(l *layout, t table) error {
 		typ.Kind, l.width = columnar.Decimal, bytesOf(t.number(2, 4, 128))
 		typ.Precision, typ.Scale = int(t.number(0, 4, 0)), int(t.number(1, 4, 0))
 		if typ.Precision > 38 {
-			return l.unsupported("has decimals of %d digits; at most 38 are read: cast it, or leave it out", typ.Precision)
+			return l.unsupported("has decimals of a precision (%d) above 38: cast it, or leave it out", typ.Precision)
 		}
 		ok = typ.Precision > 0 && slices.Contains([]int{4, 8, 16, 32}, l.width) && typ.Scale >= -1000 && typ.Scale <= 1000
 	case typeDate:

@@ -151,7 +151,7 @@ func (f *Reader) choose(names []string) error {
 			missing = slices.Delete(missing, k, k+1)
 		}
 		if l.err != nil {
-			return fmt.Errorf("column %q: %w; name the columns to read without it", name, l.err)
+			return fmt.Errorf("column %q: %w; leave the column out", name, l.err)
 		}
 		f.chosen = append(f.chosen, i)
 		f.schema.Fields = append(f.schema.Fields, l.field)

@@ -10,6 +10,7 @@ import (
 	"varve.dev/zarr/cf/calendar"
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/cf"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // cfRules are rules of the CF conventions 1.13, of what its conformance document lists.
@@ -49,7 +50,7 @@ var cfRules = []Rule{
 	{"cf/cell-methods", "CF 7.3", false, `write entries such as "time: mean" or "area: mean where land"`},
 	{"cf/climatology", "CF 7.4", false, "correct the name, or store the bounds of the climatology"},
 	{"cf/geometry", "CF 7.6", false, "correct the name, or store the container of the geometries"},
-	{"cf/packing", "CF 8.1", false, "write the attribute as a number, or store packed values as integers"},
+	{"cf/packing", "CF 8.1", false, "write the attribute as a number"},
 	{"cf/ragged", "CF 9.3", false, "correct the name of the dimension"},
 	{"cf/feature-type", "CF 9.4", false, "set featureType to point, timeSeries, trajectory, profile, timeSeriesProfile or trajectoryProfile"},
 }
@@ -126,11 +127,10 @@ func (j *judge) cfValues() {
 		return
 	}
 	for _, name := range []string{"_FillValue", "missing_value"} {
-		all, _ := numbers(j.a[name])
 		_, unsigned := j.a["_Unsigned"] // then the type of the values is another one
-		for _, f := range all {
-			if !holds(j.typ, f) && !unsigned {
-				j.broken("fill-value", "%s %v is no value of the data type %s", name, f, j.typ)
+		for _, text := range j.spelled(name) {
+			if !holds(j.typ, text) && !unsigned {
+				j.broken("fill-value", "%s %.80s is no value of the data type %s", name, text, j.typ)
 				break
 			}
 		}
@@ -144,13 +144,9 @@ func (j *judge) cfValues() {
 		j.broken("valid-range", "valid_min or valid_max is beside valid_range")
 	}
 	for _, name := range []string{"scale_factor", "add_offset"} {
-		all, ok := numbers(j.a[name])
-		switch {
-		case j.a[name] == nil:
-		case !ok || len(all) != 1:
+		// Floats may be scaled, too: CF compares types here, which JSON does not have.
+		if all, ok := numbers(j.a[name]); j.a[name] != nil && (!ok || len(all) != 1) {
 			j.broken("packing", "%s is not a number", name)
-		case !isInteger(j.typ):
-			j.broken("packing", "the array is packed by %s, but has elements of type %s", name, j.typ)
 		}
 	}
 }
@@ -253,7 +249,7 @@ func (j *judge) cfFlags() {
 			j.broken("flags", "%s has values that are no numbers", name)
 			continue
 		case ok && len(all) != n:
-			j.broken("flags", "%s has values for %d flags, and flag_meanings words for %d", name, len(all), n)
+			j.broken("flags", "%s has values for %s, and flag_meanings words for %d", name, quantity.Of(int64(len(all)), "flag"), n)
 		}
 		if name == "flag_masks" && slices.Contains(all, 0) {
 			j.broken("flags", "a mask in flag_masks is 0")
@@ -408,7 +404,9 @@ func (j *judge) cfBounds(attribute, rule, ofShape string) {
 			continue
 		case len(b.shape) != rank+1 || !slices.Equal(b.shape[:rank], j.shape),
 			len(b.dims) > rank && len(j.node.dims) == rank && !slices.Equal(b.dims[:rank], j.node.dims),
-			rank == 1 && b.shape[1] != 2, rank > 1 && b.shape[rank] < 3:
+			// Cells of one dimension have two vertices, also if their coordinates have
+			// several dimensions or lie along another one. There they may have more.
+			b.shape[rank] < 2, b.shape[rank] > 2 && (j.coordinate || attribute == "climatology"):
 			j.broken(ofShape, "its %s %s have the shape %v and the dimensions %v, which do not fit %v and %v", attribute, b.path, b.shape, b.dims, j.shape, j.node.dims)
 		}
 		of := j.attributesOf(b)

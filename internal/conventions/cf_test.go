@@ -39,6 +39,10 @@ func TestCF(t *testing.T) {
 		{rule: "dimensions", broken: `/cells float32 3,2 - {"units": "1"}`, right: `/cells float32 - - {"units": "1"}`},
 		{rule: "fill-value", broken: `/cells int8 3,2 lat,lon2 {"units": "1", "_FillValue": 200}`, right: `/cells int8 3,2 lat,lon2 {"units": "1", "_FillValue": 255, "_Unsigned": "true"}`},
 		{rule: "fill-value", broken: `/cells uint8 3,2 lat,lon2 {"units": "1", "missing_value": [1, -1]}`, right: `/cells uint8 3,2 lat,lon2 {"units": "1", "missing_value": [1, 255]}`},
+		{rule: "fill-value", broken: `/cells int64 3,2 lat,lon2 {"_FillValue": 9223372036854775808}`, right: `/cells int64 3,2 lat,lon2 {"_FillValue": 9223372036854775807}`},
+		{rule: "fill-value", broken: `/cells int64 3,2 lat,lon2 {"_FillValue": -9223372036854775809}`, right: `/cells int64 3,2 lat,lon2 {"missing_value": [-9223372036854775808, -1e2]}`},
+		{rule: "fill-value", broken: `/cells uint64 3,2 lat,lon2 {"_FillValue": 18446744073709551616}`, right: `/cells uint64 3,2 lat,lon2 {"_FillValue": 18446744073709551615}`},
+		{rule: "fill-value", broken: `/cells uint64 3,2 lat,lon2 {"_FillValue": [18446744073709551614, -1]}`, right: `/cells uint64 3,2 lat,lon2 {"_FillValue": [ 18446744073709551614,1e3, 5.00 ]}`},
 		{rule: "fill-value", broken: `/cells int64 3,2 lat,lon2 {"units": "1", "_FillValue": 0.5}`, right: `/cells float32 3,2 lat,lon2 {"units": "1", "_FillValue": 0.5}`},
 		{rule: "valid-range", broken: `/cells int8 3,2 lat,lon2 {"units": "1", "valid_range": [1]}`, right: `/cells int8 3,2 lat,lon2 {"units": "1", "valid_min": 1}`},
 		{rule: "valid-range", broken: `/cells int8 3,2 lat,lon2 {"units": "1", "valid_range": [1, 2], "valid_max": 2}`},
@@ -83,8 +87,14 @@ func TestCF(t *testing.T) {
 		{rule: "bounds-shape", broken: `/time_bnds float64 5,2 time,nv`},
 		{rule: "bounds-shape", broken: `/time_bnds float64 6,2 t,nv`, right: `/time_bnds float64 6,2 -`},
 		{rule: "bounds-shape", broken: `/area float32 3,4 lat,lon {"bounds": "edges"}
-			/edges float32 3,4,2 lat,lon,nv`, right: `/area float32 3,4 lat,lon {"bounds": "edges"}
+			/edges float32 3,4,1 lat,lon,nv`, right: `/area float32 3,4 lat,lon {"bounds": "edges"}
 			/edges float32 3,4,4 lat,lon,nv`},
+		{rule: "bounds-shape", broken: `/valid float64 6,3 climate,lat {"bounds": "valid_bnds"}
+			/valid_bnds float64 6,2 climate,nv`, right: `/valid float64 6,3 climate,lat {"bounds": "valid_bnds"}
+			/valid_bnds float64 6,3,2 climate,lat,nv`},
+		{rule: "bounds-shape", broken: `/north float64 5 cell {"bounds": "corners"}
+			/corners float64 5,1 cell,nv`, right: `/north float64 5 cell {"bounds": "corners"}
+			/corners float64 5,3 cell,nv`},
 		{rule: "bounds-attributes", broken: `/time_bnds float64 6,2 time,nv {"units": "days since 1970-01-01"}`, right: `/time_bnds float64 6,2 time,nv {"long_name": "edges"}`},
 		{rule: "cell-measures", broken: `/cells float32 3,2 lat,lon2 {"cell_measures": "area: gone"}`, right: `/cells float32 3,2 lat,lon2 {"cell_measures": "area: outer"}`},
 		{rule: "cell-measures", broken: `/cells float32 3,2 lat,lon2 {"cell_measures": "size: area"}`},
@@ -95,7 +105,7 @@ func TestCF(t *testing.T) {
 		{rule: "climatology", broken: `/climate_bnds float64 6,3 climate,nv`},
 		{rule: "geometry", broken: `/cells float32 3,2 lat,lon2 {"geometry": "gone"}`},
 		{rule: "packing", broken: `/cells int16 3,2 lat,lon2 {"scale_factor": "0.1"}`},
-		{rule: "packing", broken: `/cells float32 3,2 lat,lon2 {"add_offset": 1}`},
+		{rule: "packing", broken: `/cells float32 3,2 lat,lon2 {"add_offset": [1, 2]}`, right: `/cells float32 3,2 lat,lon2 {"add_offset": 1, "scale_factor": 0.5}`},
 		{rule: "ragged", broken: `/cells int32 3 station {"sample_dimension": "obs"}`, right: `/cells int32 3 station {"sample_dimension": "lat"}`},
 		{rule: "feature-type", broken: `/ group {"Conventions": "CF-1.8", "featureType": "line", "external_variables": "outer"}`, right: `/ group {"Conventions": "CF-1.8", "featureType": "trajectoryprofile", "external_variables": "outer"}`},
 	}.run(t, "cf", weather, 3)

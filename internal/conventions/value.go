@@ -3,12 +3,15 @@
 package conventions
 
 import (
+	"errors"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"varve.dev/zarr/dtype"
 	"varve.dev/zarr/internal/cf"
+	"varve.dev/zarr/metadata"
 )
 
 // object is a JSON object. A bare NaN, as Python writes it, is the text "NaN".
@@ -82,11 +85,35 @@ func isInteger(t dtype.Type) bool {
 	return t.Kind() == dtype.KindInt || t.Kind() == dtype.KindUint
 }
 
-// holds reports whether a data type has a number. Only integers are judged.
-func holds(t dtype.Type, f float64) bool {
+// spelled returns the texts of a number, or of those of a list, as the document has them.
+// It returns none for all else.
+func (j *judge) spelled(name string) []string {
+	if _, ok := numbers(j.a[name]); !ok {
+		return nil
+	}
+	raw, _, _ := metadata.Attribute(j.attributes, name) // the document was parsed before
+	return strings.FieldsFunc(string(raw), func(r rune) bool { return strings.ContainsRune("[], \t\r\n", r) })
+}
+
+// holds reports whether a data type has the number that a text means. Only integers are
+// judged, and by their digits: a float64 has not all integers of 64 bits.
+func holds(t dtype.Type, text string) bool {
 	if !isInteger(t) {
 		return true
 	}
+	if whole, fraction, _ := strings.Cut(text, "."); strings.Trim(fraction, "0") == "" {
+		text = whole
+	}
+	var err error
+	if t.Kind() == dtype.KindInt {
+		_, err = strconv.ParseInt(text, 10, t.Bits())
+	} else {
+		_, err = strconv.ParseUint(text, 10, t.Bits())
+	}
+	if !errors.Is(err, strconv.ErrSyntax) {
+		return err == nil
+	}
+	f, _ := strconv.ParseFloat(text, 64) // with an exponent, a fraction or a sign
 	bits := float64(t.Bits())
 	least, most := 0.0, math.Exp2(bits)
 	if t.Kind() == dtype.KindInt {

@@ -241,22 +241,23 @@ func needsQuotes(text []byte) bool {
 	return len(text) == 0 || bytes.ContainsAny(text, ",\"\r\n") || text[0] == ' ' || text[len(text)-1] == ' '
 }
 
-// field is a field of a struct, perhaps inside another struct, that is not a struct.
-type field struct {
-	name string // with the names of the structs around it: a.b
-	typ  dtype.Type
-	at   int // bytes from the start of the element
+// Field is a field of a struct, perhaps inside another struct, that is not a struct.
+type Field struct {
+	Name string // with the names of the structs around it: a.b
+	Type dtype.Type
+	At   int // bytes from the start of the element
 }
 
-// appendFields appends the fields of a struct in their order.
-func appendFields(list []field, t dtype.Type, prefix string, at int) []field {
+// AppendFields appends the fields of a struct in their order. at is the place of the
+// struct in the element, and prefix goes before the names.
+func AppendFields(list []Field, t dtype.Type, prefix string, at int) []Field {
 	for _, f := range t.Fields() {
 		// A nested struct has one column for each of its fields.
 		if f.Type.Kind() == dtype.KindStruct {
-			list = appendFields(list, f.Type, prefix+f.Name+".", at+f.Offset)
+			list = AppendFields(list, f.Type, prefix+f.Name+".", at+f.Offset)
 			continue
 		}
-		list = append(list, field{prefix + f.Name, f.Type, at + f.Offset})
+		list = append(list, Field{prefix + f.Name, f.Type, at + f.Offset})
 	}
 	return list
 }
@@ -264,7 +265,7 @@ func appendFields(list []field, t dtype.Type, prefix string, at int) []field {
 // writeRecords writes a line of field names, and then one line for every struct. If there
 // are several axes, the index of the element comes before the fields.
 func writeRecords(ctx context.Context, s *Source, w *bufio.Writer) error {
-	fields := appendFields(nil, s.Type, "", 0)
+	fields := AppendFields(nil, s.Type, "", 0)
 	var text []byte
 	indexed := len(s.Shape) > 1 || s.Headings != nil
 	if indexed {
@@ -274,7 +275,7 @@ func writeRecords(ctx context.Context, s *Source, w *bufio.Writer) error {
 		if i > 0 {
 			text = append(text, ',')
 		}
-		text = appendText(text, f.name)
+		text = appendText(text, f.Name)
 	}
 	if _, err := w.Write(append(text, '\n')); err != nil {
 		return err
@@ -291,7 +292,7 @@ func writeRecords(ctx context.Context, s *Source, w *bufio.Writer) error {
 			if i > 0 {
 				text = append(text, ',')
 			}
-			text = appendCell(text, f.typ, elem[f.at:f.at+f.typ.Size()])
+			text = appendCell(text, f.Type, elem[f.At:f.At+f.Type.Size()])
 		}
 		_, err := w.Write(append(text, '\n'))
 		return err

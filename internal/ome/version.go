@@ -4,6 +4,7 @@ package ome
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -24,11 +25,27 @@ const (
 // multiscales are in its entries.
 var versioned = []string{"plate", "well", "image-label"}
 
+// Version returns the version of OME-Zarr that the attributes of a group called name
+// tell. It is "" if they tell none, as for labels, series and omero. What is of version
+// 0.5 already, as an interrupted conversion leaves it, counts for 0.4.
+func Version(attributes []byte, name string) string {
+	_, version := membersOf(attributes, name)
+	var nested struct{ OME struct{ Version string } }
+	if version == "" && json.Unmarshal(attributes, &nested) == nil {
+		version = nested.OME.Version
+	}
+	if version == ofFormat3 {
+		return ofFormat2
+	}
+	return version
+}
+
 // Moved returns the attributes of a group called name, whose metadata of OME-Zarr are
 // moved to the version of another format of Zarr, and a note on what becomes of them. The
-// note is "" for a group without such metadata. Metadata of other versions stay where
-// they are. Values keep their spelling.
-func Moved(attributes []byte, name string, format int) (moved []byte, note string, err error) {
+// note is "" for a group without such metadata. around is the version of the image around
+// them, which counts if they tell none. Metadata of other versions, or of one that is not
+// known, stay where they are. Values keep their spelling.
+func Moved(attributes []byte, name, around string, format int) (moved []byte, note string, err error) {
 	if v, err := strictjson.Parse(attributes, strictjson.Limits{Size: int64(len(attributes))}); err != nil || v.Kind() != strictjson.Object {
 		return attributes, "", nil // none, or null
 	}
@@ -39,6 +56,7 @@ func Moved(attributes []byte, name string, format int) (moved []byte, note strin
 	if len(members) == 0 {
 		return attributes, "", nil
 	}
+	version = cmp.Or(version, around, "of unknown version")
 	if _, ok, err := metadata.Attribute(attributes, "ome"); ok || err != nil || version != ofFormat2 {
 		return attributes, fmt.Sprintf(`the metadata of OME-Zarr %s stay as they are: readers of format 3 expect version 0.5 in the attribute "ome"`, version), err
 	}
@@ -131,14 +149,13 @@ func eachEntry(list []byte, change func(entry []byte) ([]byte, error)) ([]byte, 
 }
 
 // membersOf returns the members of OME-Zarr among the attributes of a group called name,
-// in their order, and their version: that of 0.4 is optional, and the form of axes tells
-// it from earlier ones.
+// in their order, and the version that they tell. It is optional for an image in 0.4, and
+// the form of the axes tells it from earlier ones.
 func membersOf(attributes []byte, name string) (members []string, version string) {
 	v, err := strictjson.Parse(attributes, strictjson.Limits{Size: int64(len(attributes))})
 	if err != nil {
 		return nil, ""
 	}
-	version = ofFormat2
 	images := false
 	for member, value := range v.Members() {
 		raw := bytes.TrimSpace(value.Raw())
@@ -156,10 +173,14 @@ func membersOf(attributes []byte, name string) (members []string, version string
 			}
 			images = true
 			for _, image := range list {
-				if of.Version = image.Version; image.Version == "" && (err != nil || len(image.Axes) == 0) {
+				switch of.Version = image.Version; {
+				case of.Version != "":
+				case err != nil || len(image.Axes) == 0:
 					of.Version = "before 0.4"
+				default:
+					of.Version = ofFormat2
 				}
-				if of.Version != "" && of.Version != ofFormat2 {
+				if of.Version != ofFormat2 {
 					break
 				}
 			}
@@ -179,7 +200,7 @@ func membersOf(attributes []byte, name string) (members []string, version string
 		default:
 			continue
 		}
-		if members = append(members, member); of.Version != "" && of.Version != ofFormat2 {
+		if members = append(members, member); of.Version != "" && (version == "" || of.Version != ofFormat2) {
 			version = of.Version
 		}
 	}

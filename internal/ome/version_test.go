@@ -25,11 +25,11 @@ func TestMoved(t *testing.T) {
 		{"", `{"bioformats2raw.layout": 3}`, `{"ome":{"version":"0.5","bioformats2raw.layout":3}}`, `{"bioformats2raw.layout":3}`},
 		{"OME", `{"series": ["0"]}`, `{"ome":{"version":"0.5","series":["0"]}}`, `{"series":["0"]}`},
 	} {
-		got, note, err := Moved([]byte(c.old), c.group, 3)
+		got, note, err := Moved([]byte(c.old), c.group, "0.4", 3)
 		if err != nil || strings.ReplaceAll(string(got), " ", "") != strings.ReplaceAll(c.newer, " ", "") || !strings.Contains(note, "become") {
 			t.Errorf("%s became %s, want %s: %s, %v", c.old, got, c.newer, note, err)
 		}
-		back, note, err := Moved(got, c.group, 2)
+		back, note, err := Moved(got, c.group, "", 2)
 		if err != nil || c.back != "" && strings.ReplaceAll(string(back), " ", "") != strings.ReplaceAll(c.back, " ", "") || !strings.Contains(note, "become") {
 			t.Errorf("%s became %s, want %s: %s, %v", got, back, c.back, note, err)
 		}
@@ -57,9 +57,28 @@ func TestStays(t *testing.T) {
 		{`{"ome":{"version":"0.5","plate":3}}`, 2, "0.5 stay"},
 		{`{"ome":{"version":"0.5","multiscales":[3]}}`, 2, "0.5 stay"},
 	} {
-		got, note, err := Moved([]byte(c.attributes), "g", c.format)
+		got, note, err := Moved([]byte(c.attributes), "g", "0.4", c.format)
 		if string(got) != c.attributes || err != nil || (note == "") != (c.note == "") || !strings.Contains(note, c.note) {
 			t.Errorf("%s became %s: %q, %v", c.attributes, got, note, err)
+		}
+	}
+}
+
+// TestAround takes the version of what tells none from the image around it.
+func TestAround(t *testing.T) {
+	for _, c := range []struct{ attributes, name, around, version, note string }{
+		{`{"labels":["a"]}`, "labels", "0.4", "", "become"}, {`{"labels":["a"]}`, "labels", "0.3", "", "0.3 stay"},
+		{`{"labels":["a"]}`, "labels", "", "", "of unknown version stay"}, {`{"series":["0"]}`, "OME", "0.3", "", "0.3 stay"},
+		{`{"bioformats2raw.layout":3,"omero":{}}`, "", "", "", "of unknown version stay"},
+		{`{"plate":{"version":"0.4"},"bioformats2raw.layout":3}`, "", "0.3", "0.4", "become"},
+		{`{"multiscales":[{"axes":[{"name":"y"}],"datasets":[]}]}`, "", "0.3", "0.4", "become"},
+		{`{"ome":{"version":"0.5"}}`, "", "", "0.4", ""}, {`{"ome":{"version":"0.6"}}`, "", "", "0.6", ""}, {`null`, "", "0.4", "", ""},
+	} {
+		if got := Version([]byte(c.attributes), c.name); got != c.version {
+			t.Errorf("%s is of version %q, want %q", c.attributes, got, c.version)
+		}
+		if _, note, err := Moved([]byte(c.attributes), c.name, c.around, 3); err != nil || !strings.Contains(note, c.note) || (note == "") != (c.note == "") {
+			t.Errorf("%s in %q: %q, %v", c.attributes, c.around, note, err)
 		}
 	}
 }
@@ -75,7 +94,7 @@ func FuzzMoved(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, attributes []byte, newer bool) {
 		format := map[bool]int{true: 3, false: 2}[newer]
-		got, note, err := Moved(attributes, "labels", format)
+		got, note, err := Moved(attributes, "labels", "0.4", format)
 		if err != nil || note == "" || strings.Contains(note, "stay") {
 			if err == nil && string(got) != string(attributes) {
 				t.Errorf("%s became %s: %s", attributes, got, note)

@@ -203,7 +203,7 @@ func (h *Handler) labels(ctx context.Context, q *query) (any, error) {
 	}
 	defer a.Close() // it was only read
 	if q.axis < 0 || q.axis >= a.Rank() {
-		return nil, refuse(http.StatusBadRequest, "axis= is none of the %d axes", a.Rank())
+		return nil, refuse(http.StatusBadRequest, "axis= is the number of no axis")
 	}
 	n := a.Shape()[q.axis]
 	from, to := min(q.from, n), n

@@ -114,7 +114,7 @@ func (a *array) request(q *query) (rechunk.Request, string, error) {
 	}
 	var cuts rechunk.Cuts
 	if err := json.Unmarshal([]byte(q.to), &cuts); err != nil || len(cuts) != a.Rank() || len(cuts) == 0 {
-		return nil, "", refuse(http.StatusBadRequest, "to= is compact, regularize, or a list with the chunks of each of %d axes, such as [365,72]", a.Rank())
+		return nil, "", refuse(http.StatusBadRequest, "to= is compact, regularize, or a list with the chunks of each axis, such as [365,72]")
 	}
 	return rechunk.Rechunking{Chunks: cuts}, "varve rechunk " + name + " --chunks ", nil
 }

@@ -17,6 +17,7 @@ import (
 	"varve.dev/zarr/internal/checked"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/parallel"
+	"varve.dev/zarr/internal/quantity"
 	"varve.dev/zarr/selection"
 )
 
@@ -145,7 +146,7 @@ func viewOf(q *query, shape []int64) (v *view, err error) {
 	rank := len(shape)
 	v = &view{y: q.y, x: q.x, at: make([]int64, rank)}
 	if rank < 2 {
-		return nil, refuse(http.StatusBadRequest, "an array of %d axes has no plane: ask for its values or a series", rank)
+		return nil, refuse(http.StatusBadRequest, "an array of rank %d has no plane: ask for its values or a series", rank)
 	}
 	if v.y < 0 && v.x < 0 {
 		v.y, v.x = rank-2, rank-1
@@ -154,7 +155,7 @@ func viewOf(q *query, shape []int64) (v *view, err error) {
 		return nil, refuse(http.StatusBadRequest, "y= and x= are two different axes of %d", rank)
 	}
 	if q.at != nil && len(q.at) != rank {
-		return nil, refuse(http.StatusBadRequest, "at= has one index for each of %d axes, with - for those of the plane", rank)
+		return nil, refuse(http.StatusBadRequest, "at= has one index for each axis, with - for those of the plane")
 	}
 	for i, n := range shape {
 		if q.at != nil && i != v.y && i != v.x {
@@ -511,7 +512,7 @@ func (d *drawing) drawMean(ctx context.Context) error {
 	height, width := d.box[0].Len(), d.box[1].Len()
 	n, ok := checked.Mul(height, width)
 	if !ok || n > meanMost || max(height, width) > 1<<20 {
-		return refuse(http.StatusRequestEntityTooLarge, "means are made of at most %d elements: leave out method=mean, or give a smaller box", meanMost)
+		return refuse(http.StatusRequestEntityTooLarge, "means are made of at most %s: leave out method=mean, or give a smaller box", quantity.Of(meanMost, "element"))
 	}
 	sums, counts := make([]float64, d.Height*d.Width), make([]int32, d.Height*d.Width)
 	for i := range d.states {

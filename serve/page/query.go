@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/quantity"
 )
 
 // questions are those of the page, by the names of their addresses.
@@ -23,14 +24,14 @@ var questions = map[string]func(*Handler, context.Context, *query) (any, error){
 type query struct {
 	node, after, find, field, part, sel, to, format string
 
-	axis, y, x       int
-	from, stop, last int64 // last is -1 without to=
-	max, limit       int64
-	at, index        []int64 // -1 in at stands for an axis of the plane
-	box              []grid.Interval
-	height, width    int64
-	decode, inner    bool
-	mean             bool
+	axis, y, x    int
+	from, last    int64 // last is -1 without to=
+	max, limit    int64
+	at, index     []int64 // -1 in at stands for an axis of the plane
+	box           []grid.Interval
+	height, width int64
+	decode, inner bool
+	mean          bool
 }
 
 // Limits of parameters.
@@ -60,7 +61,7 @@ func parse(raw string) (*query, error) {
 		}
 	}
 	if q.height*q.width > mostPixels {
-		return nil, refuse(http.StatusBadRequest, "a plane has at most %d pixels: give a smaller size", mostPixels)
+		return nil, refuse(http.StatusBadRequest, "a plane has at most %s: give a smaller size", quantity.Of(mostPixels, "pixel"))
 	}
 	return q, nil
 }

@@ -128,7 +128,7 @@ func along(q *query, shape []int64) (at []int64, axis int, err error) {
 	}
 	at = make([]int64, len(shape))
 	if axis >= len(shape) || q.at != nil && len(q.at) != len(shape) {
-		return nil, 0, refuse(http.StatusBadRequest, "axis= is one of %d axes, and at= has one index for each of them, with - for that one", len(shape))
+		return nil, 0, refuse(http.StatusBadRequest, "axis= is the number of an axis, and at= has one index for each axis, with - for that one")
 	}
 	for i, n := range shape {
 		if i == axis || q.at == nil {

@@ -426,7 +426,7 @@ func (h *Handler) missing(ctx context.Context, q *query) (any, error) {
 	}
 	defer a.Close() // it was only read
 	if q.axis < 0 || q.axis >= a.Rank() {
-		return nil, refuse(http.StatusBadRequest, "axis= is none of the %d axes", a.Rank())
+		return nil, refuse(http.StatusBadRequest, "axis= is the number of no axis")
 	}
 	l, err := a.list(ctx, listingTime)
 	if err != nil {

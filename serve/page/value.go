@@ -48,7 +48,7 @@ func (h *Handler) value(ctx context.Context, q *query) (any, error) {
 	}
 	defer a.Close() // it was only read
 	if len(q.index) != a.Rank() {
-		return nil, refuse(http.StatusBadRequest, "index= has one index for each of %d axes", a.Rank())
+		return nil, refuse(http.StatusBadRequest, "index= has one index for each axis")
 	}
 	for i, at := range q.index {
 		if at >= a.Shape()[i] {

@@ -71,6 +71,10 @@ func TestUnsupported(t *testing.T) {
 	declares := regexp.MustCompile(`(?m)^(var |\t)ErrUnsupported( error)? += `)
 	found := map[string]bool{}
 	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		// Module columnar knows nothing of Zarr. The command gives its errors a kind.
+		if name == "columnar" {
+			return fs.SkipDir
+		}
 		if err != nil || d.IsDir() || path.Ext(name) != ".go" || strings.Contains(name, "internal/") {
 			return err
 		}

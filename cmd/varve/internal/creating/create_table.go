@@ -103,6 +103,9 @@ func (c *creation) createTable(cmd *cobra.Command, location string) (err error) 
 		return c.undoTable(cmd, location, g, err)
 	}
 	place.NoteFolder(cmd, location)
+	if s.IsMasked() {
+		session.Note(cmd, location, "where an array NAME_mask is true, NAME is null, and holds 0, false or \"\"; export and other programs show that element, and the mask as a column of its own")
+	}
 	if session.WantsJSON(cmd) {
 		err = inspecting.PrintGroup(cmd, location, g)
 	} else {

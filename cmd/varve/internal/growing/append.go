@@ -169,6 +169,12 @@ func grow(cmd *cobra.Command, location string, files []string, formatName, axisT
 	if missing != nil {
 		return missing
 	}
+	for _, s := range sources {
+		if is, err := tabular.IsTable(cmd, s, formatName); s != "-" && is && err == nil {
+			group, _ := path.Split(node.Clean(location))
+			return failure.BadUsage("%s is a table: its columns are appended to the arrays of a group (varve append %s %s)", s, phrase.Word(cmp.Or(node.Clean(group), "GROUP")), phrase.Word(s))
+		}
+	}
 	if len(sources) == 0 {
 		sources = []string{"-"}
 	}
@@ -211,9 +217,9 @@ func notMade(cmd *cobra.Command, location string, sources []string, err error) e
 // their names.
 func growOf(cmd *cobra.Command, location string, sources []string, missing error, formatName, axis string, c *growth.Change) error {
 	if missing == nil {
-		if are, err := areTables(cmd, sources, formatName); err != nil {
+		if tables, err := areTables(cmd, sources, formatName); err != nil {
 			return err
-		} else if are {
+		} else if tables {
 			return growTables(cmd, location, sources, axis, c)
 		}
 	}

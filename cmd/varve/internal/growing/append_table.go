@@ -20,11 +20,11 @@ import (
 func areTables(cmd *cobra.Command, sources []string, formatName string) (bool, error) {
 	tables, other := 0, ""
 	for _, s := range sources {
-		is, err := tabular.IsTable(cmd, s, formatName)
+		table, err := tabular.IsTable(cmd, s, formatName)
 		if err != nil {
 			return false, err
 		}
-		if is {
+		if table {
 			tables++
 		} else {
 			other = s
@@ -38,8 +38,8 @@ func areTables(cmd *cobra.Command, sources []string, formatName string) (bool, e
 
 // isTable reports whether a file has the name of a table.
 func isTable(cmd *cobra.Command, file string) bool {
-	is, err := tabular.IsTable(cmd, file, "")
-	return is && err == nil
+	table, err := tabular.IsTable(cmd, file, "")
+	return table && err == nil
 }
 
 // growTables appends tables to the arrays of a group that have the names of their

@@ -14,6 +14,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/format"
 	"varve.dev/zarr/cmd/varve/internal/node"
 	"varve.dev/zarr/cmd/varve/internal/output"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/progress"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/source"
@@ -176,7 +177,7 @@ func (e *exporting) run() error {
 		}
 		if err := p.write(p.file); err != nil {
 			if i > 0 {
-				err = fmt.Errorf("%s: %w (complete: %d of %d files, %s to %s)", p.file, err, i, len(pieces), pieces[0].file, pieces[i-1].file)
+				err = fmt.Errorf("%s: %w (complete: %d of %s, %s to %s)", p.file, err, i, phrase.Plural(int64(len(pieces)), "file"), pieces[0].file, pieces[i-1].file)
 			}
 			return err
 		}
@@ -191,7 +192,7 @@ func (e *exporting) report(whole cargo, pieces []piece) error {
 	if !session.WantsJSON(e.Command) {
 		switch {
 		case e.split != "" && len(pieces) > 0:
-			session.Confirm(e.Command, "%d files, %s to %s  %s as %s", len(pieces), pieces[0].file, pieces[len(pieces)-1].file, text, e.as)
+			session.Confirm(e.Command, "%s, %s to %s  %s as %s", phrase.Plural(int64(len(pieces)), "file"), pieces[0].file, pieces[len(pieces)-1].file, text, e.as)
 		case e.split == "" && !isOutput(e.file):
 			session.Confirm(e.Command, "%s  %s as %s", e.file, text, e.as)
 		}

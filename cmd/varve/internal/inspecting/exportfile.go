@@ -136,6 +136,7 @@ func (f *fileFlags) check(cmd *cobra.Command, as export.Format) error {
 type dataset struct {
 	*exporting
 	data *export.Dataset
+	dir  string // before the names of its arrays: "" if they are not below the node
 }
 
 // openDataset opens the group or the array.
@@ -157,21 +158,25 @@ func (e *exporting) openDataset() (cargo, func() error, error) {
 		_ = n.Close() // it was only read
 		return nil, nil, failure.On(e.Name(), e.location, err)
 	}
-	return &dataset{e, d}, n.Close, nil
+	dir := ""
+	if _, many := n.(*zarr.Group); many {
+		dir = node.Clean(e.location) + "/"
+	}
+	return &dataset{e, d, dir}, n.Close, nil
 }
 
 func (d *dataset) sources() []*export.Source { return d.data.Sources() }
 
 func (d *dataset) with(elements func(*export.Source) (*export.Source, error)) (cargo, error) {
 	other, err := d.data.With(elements)
-	return &dataset{d.exporting, other}, err
+	return &dataset{d.exporting, other, d.dir}, err
 }
 
 func (d *dataset) check(file string) error {
 	f := d.format(file)
 	if t, is := f.(*tables.Format); is && !d.noted {
 		d.noted = true // for all parts
-		t.Note = func(name, text string) { session.Note(d.Command, node.Clean(d.location)+"/"+name, text) }
+		t.Note = func(name, text string) { session.Note(d.Command, d.dir+name, text) }
 	}
 	return failure.On(d.Name(), d.location, f.Check(d.Context(), d.data))
 }

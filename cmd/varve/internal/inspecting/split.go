@@ -122,8 +122,8 @@ func (s *splitting) find(sources []*export.Source) error {
 				continue
 			}
 			if s.Source != nil && s.Shape[s.axis] != of.Shape[i] {
-				return failure.BadArgument("--split: dimension %q has %d elements in %s, and %d in %s: export them one by one",
-					s.dimension, s.Shape[s.axis], s.Array.Path(), of.Shape[i], of.Array.Path())
+				return failure.BadArgument("--split: dimension %q has %s in %s, and %d in %s: export them one by one",
+					s.dimension, phrase.Plural(s.Shape[s.axis], "element"), s.Array.Path(), of.Shape[i], of.Array.Path())
 			}
 			if s.Source == nil || len(of.Shape) > len(s.Shape) || len(of.Shape) == len(s.Shape) && of.Bytes > s.Bytes {
 				s.Source, s.axis = of, i

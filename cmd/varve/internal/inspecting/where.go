@@ -9,6 +9,7 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/cmd/varve/internal/failure"
 	"varve.dev/zarr/cmd/varve/internal/node"
+	"varve.dev/zarr/cmd/varve/internal/phrase"
 	"varve.dev/zarr/cmd/varve/internal/place"
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/filter"
@@ -30,7 +31,10 @@ func (e *exporting) matching(whole cargo) (cargo, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, listed := false, int64(0)
+	found, listed, given := false, int64(0), ""
+	if m.Dimension != "" {
+		given = m.Dimension + "="
+	}
 	narrowed, err := whole.with(func(of *export.Source) (*export.Source, error) {
 		if (*subset.Elements)(of.Selection).Axes() == nil {
 			return nil, failure.BadArgument("--where: points and masks leave no axes: select along the axes (0:10)")
@@ -45,7 +49,10 @@ func (e *exporting) matching(whole cargo) (cargo, error) {
 		}
 		for axis, n := range of.Array.Shape() {
 			if isRows(axis) && n != m.Rows() {
-				return nil, failure.BadArgument("%s has %d rows, and the arrays of the condition have %d", of.Array.Path(), n, m.Rows())
+				return nil, failure.BadArgument("%s has %s, and the arrays of the condition have %d", of.Array.Path(), phrase.Plural(n, "row"), m.Rows())
+			}
+			if along, _ := (*subset.Elements)(of.Selection).Along(axis); isRows(axis) && along.Drop {
+				return nil, failure.BadArgument("--where: --select takes one element of the dimension %q of the condition, which leaves no rows to choose from: select a range, such as %s%d:%d", m.Dimension, given, along.Start, along.Start+1)
 			}
 			found = found || isRows(axis)
 		}
@@ -61,7 +68,7 @@ func (e *exporting) matching(whole cargo) (cargo, error) {
 				listed += int64(n)
 			}
 			if listed > mostListed {
-				tooMany = failure.BadArgument("--where: the rows that match are scattered, and picking %d elements of the arrays takes too much memory: --select a part of the rows, or make a node of them with varve filter", listed)
+				tooMany = failure.BadArgument("--where: the rows that match are scattered, and picking %s of the arrays takes too much memory: --select a part of the rows, or make a node of them with varve filter", phrase.Plural(listed, "element"))
 				return nil
 			}
 			return places

@@ -187,12 +187,15 @@ func (d *describer) address(view, name string) string {
 	return d.base + view + (&url.URL{Path: name}).EscapedPath()
 }
 
+// goCode opens a node in Go. The kind of the node is a part of the name of the function.
+const goCode = "node, err := zarr.%s(ctx, %s, nil)"
+
 // open returns how to open a node: where it is if the language can, and else from this
 // server.
 func (d *describer) open(location, name string, isFile, isGroup, python bool) []page.Code {
-	what, kind := "array", "Array"
+	what, open := "array", "OpenArray"
 	if isGroup {
-		what, kind = "group", "Group"
+		what, open = "group", "OpenGroup"
 	}
 	regular := d.address("@regular/", name)
 	from := location
@@ -203,11 +206,11 @@ func (d *describer) open(location, name string, isFile, isGroup, python bool) []
 		{Language: "shell", Code: "varve info " + word(location)},
 		{Language: "python", Code: fmt.Sprintf("import zarr\nnode = zarr.open_%s(%s, mode=\"r\")", what, text(from))},
 		{Language: "r", Code: fmt.Sprintf("library(Rarr)\nnode <- read_zarr_array(%s)", text(regular))},
-		{Language: "go", Code: fmt.Sprintf("node, err := zarr.Open%s(ctx, %s, nil)", kind, text(location))},
-		{Language: "javascript", Code: fmt.Sprintf("import * as zarr from \"zarrita\";\nconst node = await zarr.open(new zarr.FetchStore(%s), {kind: %q});", text(regular), what)},
+		{Language: "go", Code: fmt.Sprintf(goCode, open, text(location))},
+		{Language: "javascript", Code: fmt.Sprintf("import {open, FetchStore} from \"zarrita\";\nconst node = await open(new FetchStore(%s), {kind: %q});", text(regular), what)},
 	}
 	if isFile {
-		code[3].Code = fmt.Sprintf("node, err := zarr.Open%s(ctx, %s, nil)", kind, text(d.address("", name)))
+		code[3].Code = fmt.Sprintf(goCode, open, text(d.address("", name)))
 	}
 	if isGroup {
 		code[2].Code = fmt.Sprintf("library(Rarr)\nzarr_overview(%s)", text(regular))

@@ -23,34 +23,34 @@ import (
 // column makes a column of the elements of an array.
 type column struct {
 	field columnar.Field
-	part  part
-	size  int   // bytes of an element of the array, if it is fixed
-	scale int64 // of times: the units of the column in a step of the array
+	part  export.Field // or the element
+	size  int          // bytes of an element of the array, if it is fixed
+	scale int64        // of times: the units of the column in a step of the array
 	// months says of times that they count months, scale of them.
 	months bool
 }
 
 // newColumn returns the column of an element, or of a field of the elements of type t.
-func newColumn(p part, t dtype.Type) (*column, error) {
+func newColumn(p export.Field, t dtype.Type) (*column, error) {
 	c := &column{part: p}
 	if !t.Variable() {
 		c.size = t.Size()
 	}
 	kind := &c.field.Type.Kind
-	switch k := p.typ.Kind(); k {
+	switch k := p.Type.Kind(); k {
 	case dtype.KindBool:
 		*kind = columnar.Bool
 	case dtype.KindInt:
-		*kind = map[int]columnar.Kind{1: columnar.Int8, 2: columnar.Int16, 4: columnar.Int32, 8: columnar.Int64}[p.typ.Size()]
+		*kind = map[int]columnar.Kind{1: columnar.Int8, 2: columnar.Int16, 4: columnar.Int32, 8: columnar.Int64}[p.Type.Size()]
 	case dtype.KindUint:
-		*kind = map[int]columnar.Kind{1: columnar.Uint8, 2: columnar.Uint16, 4: columnar.Uint32, 8: columnar.Uint64}[p.typ.Size()]
+		*kind = map[int]columnar.Kind{1: columnar.Uint8, 2: columnar.Uint16, 4: columnar.Uint32, 8: columnar.Uint64}[p.Type.Size()]
 	case dtype.KindFloat:
 		switch {
-		case p.typ == dtype.Of[dtype.Float16]():
+		case p.Type == dtype.Of[dtype.Float16]():
 			*kind = columnar.Float16
-		case p.typ == dtype.Float64:
+		case p.Type == dtype.Float64:
 			*kind = columnar.Float64
-		case p.typ.Size() <= 4:
+		case p.Type.Size() <= 4:
 			*kind = columnar.Float32
 		}
 	case dtype.KindString, dtype.KindUTF32:
@@ -58,16 +58,16 @@ func newColumn(p part, t dtype.Type) (*column, error) {
 	case dtype.KindBytes, dtype.KindTerminated:
 		*kind = columnar.Binary
 	case dtype.KindRaw:
-		*kind, c.field.Type.Width = columnar.FixedBinary, p.typ.Size()
+		*kind, c.field.Type.Width = columnar.FixedBinary, p.Type.Size()
 	case dtype.KindDatetime, dtype.KindTimedelta:
 		return c, c.times(k == dtype.KindDatetime)
 	}
 	if *kind == 0 {
 		of := ""
-		if p.name != "" {
-			of = "field " + p.name + ": "
+		if p.Name != "" {
+			of = "field " + p.Name + ": "
 		}
-		return nil, unfit("%selements of type %s have no type in tables: export them as npy, or as raw", of, p.typ)
+		return nil, unfit("%selements of type %s have no type in tables: export them as npy, or as raw", of, p.Type)
 	}
 	return c, nil
 }
@@ -79,7 +79,7 @@ func (c *column) times(moments bool) error {
 	if moments {
 		c.field.Type.Kind = columnar.Timestamp
 	}
-	step := c.part.typ.Step()
+	step := c.part.Type.Step()
 	c.scale = int64(step.Factor)
 	switch step.Unit {
 	case "ns":
@@ -95,7 +95,7 @@ func (c *column) times(moments bool) error {
 	}
 	seconds, known := map[string]int64{"W": 7 * 86400, "D": 86400, "h": 3600, "m": 60, "s": 1, "ms": 1, "us": 1, "ns": 1}[step.Unit]
 	if !known && !c.months {
-		return unfit("elements of type %s have no type in tables, which count from seconds to nanoseconds: export them as npy", c.part.typ)
+		return unfit("elements of type %s have no type in tables, which count from seconds to nanoseconds: export them as npy", c.part.Type)
 	}
 	c.scale *= max(1, seconds)
 	return nil
@@ -114,7 +114,7 @@ func (c *column) make(m *made, e export.Values, absent []byte) error {
 		m.valid = append(m.valid[:0], absent...)
 		m.Valid = m.valid
 	}
-	switch t := c.part.typ; {
+	switch t := c.part.Type; {
 	case c.field.Type.Kind == columnar.String || c.field.Type.Kind == columnar.Binary:
 		return c.texts(m, e)
 	case t.Kind() == dtype.KindDatetime || t.Kind() == dtype.KindTimedelta:
@@ -130,7 +130,7 @@ func (c *column) make(m *made, e export.Values, absent []byte) error {
 		m.Data = c.append(m.Data, e)
 	}
 	// Tables are little endian.
-	export.LittleEndian(little(c.part.typ, c.field.Type.Kind), m.Data)
+	export.LittleEndian(little(c.part.Type, c.field.Type.Kind), m.Data)
 	return nil
 }
 
@@ -144,7 +144,7 @@ func little(t dtype.Type, k columnar.Kind) dtype.Type {
 
 // gathered returns the elements of a field side by side.
 func (c *column) gathered(e export.Values) []byte {
-	if c.part.typ.Size() == c.size {
+	if c.part.Type.Size() == c.size {
 		return e.Data
 	}
 	return c.append(nil, e)
@@ -152,8 +152,8 @@ func (c *column) gathered(e export.Values) []byte {
 
 // append appends the elements of a field.
 func (c *column) append(dst []byte, e export.Values) []byte {
-	n := c.part.typ.Size()
-	for at := c.part.at; at < len(e.Data); at += c.size {
+	n := c.part.Type.Size()
+	for at := c.part.At; at < len(e.Data); at += c.size {
 		dst = append(dst, e.Data[at:at+n]...)
 	}
 	return dst
@@ -165,9 +165,9 @@ func (c *column) texts(m *made, e export.Values) error {
 	for i := range m.Rows {
 		if m.IsValid(i) {
 			elem := e.At(i)
-			switch c.part.typ.Kind() {
+			switch c.part.Type.Kind() {
 			case dtype.KindUTF32:
-				m.Data = c.part.typ.AppendText(m.Data, c.of(elem))
+				m.Data = c.part.Type.AppendText(m.Data, c.of(elem))
 			case dtype.KindTerminated:
 				m.Data = append(m.Data, bytes.TrimRight(c.of(elem), "\x00")...)
 			case dtype.KindString:
@@ -185,7 +185,7 @@ func (c *column) texts(m *made, e export.Values) error {
 }
 
 // of returns the field of an element.
-func (c *column) of(elem []byte) []byte { return elem[c.part.at : c.part.at+c.part.typ.Size()] }
+func (c *column) of(elem []byte) []byte { return elem[c.part.At : c.part.At+c.part.Type.Size()] }
 
 // clip shortens a text for a message.
 func clip(text []byte) []byte { return text[:min(len(text), 40)] }
@@ -198,7 +198,7 @@ func (c *column) moments(m *made, e export.Values) error {
 		case n == dtype.NaT:
 			m.setNull(i)
 		case n > math.MaxInt64/c.scale || n < -math.MaxInt64/c.scale || c.months && max(made, -made) > 1e12:
-			return fmt.Errorf("%w: %d of %s has no number in %v", zarr.ErrOverflow, n, c.part.typ, c.field.Type)
+			return fmt.Errorf("%w: %d of %s has no number in %v", zarr.ErrOverflow, n, c.part.Type, c.field.Type)
 		case c.months:
 			n = time.Date(1970, time.Month(1+made), 1, 0, 0, 0, 0, time.UTC).Unix()
 		default:

@@ -248,7 +248,7 @@ func WithColumns(s *columnar.Schema) *columnar.Schema {
 	if len(text) == 1 {
 		return s
 	}
-	with := *s
-	with.Metadata = append(slices.Clip(s.Metadata), columnar.Pair{Key: columnsKey, Value: string(text) + "}"})
-	return &with
+	described := *s
+	described.Metadata = append(slices.Clip(s.Metadata), columnar.Pair{Key: columnsKey, Value: string(text) + "}"})
+	return &described
 }

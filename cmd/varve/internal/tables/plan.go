@@ -85,7 +85,7 @@ func (f *Format) table(ctx context.Context, d *export.Dataset, note func(name, t
 	main := t.mainOf(sets, rest)
 	t.shape = main.Shape
 	for _, v := range rest {
-		a, err := t.place(v, main, offsets)
+		a, err := t.place(v, main, offsets, note)
 		if err != nil {
 			return nil, err
 		}
@@ -150,7 +150,7 @@ func (t *table) mainOf(sets, rest []*export.Variable) *export.Variable {
 }
 
 // place finds the axes of an array in the table. nil is an array that is no part of it.
-func (t *table) place(v, main *export.Variable, offsets map[string][]int64) (*array, error) {
+func (t *table) place(v, main *export.Variable, offsets map[string][]int64, note func(name, text string)) (*array, error) {
 	a := &array{Name: v.Name, Source: v.Source, shape: v.Shape}
 	if len(v.Dimensions) == 1 && offsets[v.Dimensions[0]] != nil {
 		if v.Selection.Len() != v.Array.Shape()[0] {
@@ -159,6 +159,8 @@ func (t *table) place(v, main *export.Variable, offsets map[string][]int64) (*ar
 		a.axes, a.listed, a.offsets = []int{0}, true, offsets[v.Dimensions[0]]
 		if end := a.offsets[len(a.offsets)-1]; end > v.Shape[0] {
 			return nil, fmt.Errorf("%w: the rows have %s, but %s has %d", zarr.ErrCorrupt, quantity.Of(end, "element"), v.Name, v.Shape[0])
+		} else if axis, _ := (*subset.Elements)(main.Selection).Along(0); end < v.Shape[0] && axis.Start+axis.Count == main.Array.Shape()[0] {
+			note(v.Name, fmt.Sprintf("has %s after those of the last row, and they are left out", quantity.Of(v.Shape[0]-end, "element")))
 		}
 		return a, nil
 	}
@@ -279,6 +281,13 @@ var decodedAttributes = []string{
 	missing.FillValue, missing.Value, missing.Unsigned, "scale_factor", "add_offset", "valid_min", "valid_max", "valid_range",
 }
 
+// isWhole reports whether elements are integers that are not packed, to be decoded. They
+// stay integers: missing ones are null, and float64 does not have all of 64 bits.
+func (a *array) isWhole() bool {
+	d := a.Decoding
+	return d != nil && !d.IsScaled() && d.Type().Kind() == dtype.KindFloat && d.Packing.Type().Kind() != dtype.KindFloat
+}
+
 // makeColumns makes the columns of an array: one, or one for each field of its structs.
 func (a *array) makeColumns(ctx context.Context, v *export.Variable, alone bool) (err error) {
 	if err := a.Settle(ctx); err != nil {
@@ -287,27 +296,34 @@ func (a *array) makeColumns(ctx context.Context, v *export.Variable, alone bool)
 	if a.absent, err = absenceOf(ctx, a.Source); err != nil {
 		return err
 	}
+	typ := a.Type
+	if a.isWhole() {
+		typ = a.Decoding.Packing.Type()
+	}
 	stale := decodedAttributes
-	if !cf.IsNumeric(a.Type) { // but times
+	if !cf.IsNumeric(typ) { // but times
 		stale = append(slices.Clip(stale), "units", "calendar")
 	}
-	parts := []part{{"", a.Type, 0}}
-	if a.Type.Kind() == dtype.KindStruct {
-		parts = appendFields(nil, a.Type, "", 0)
+	parts := []export.Field{{Type: typ}}
+	if typ.Kind() == dtype.KindStruct {
+		parts = export.AppendFields(nil, typ, "", 0)
 	}
 	for _, p := range parts {
-		c, err := newColumn(p, a.Type)
+		c, err := newColumn(p, typ)
 		if err != nil {
 			return err
 		}
 		c.field.Name = v.Name
 		switch {
-		case p.name != "" && alone:
-			c.field.Name = p.name
-		case p.name != "":
-			c.field.Name = v.Name + "." + p.name
+		case p.Name != "" && alone:
+			c.field.Name = p.Name
+		case p.Name != "":
+			c.field.Name = v.Name + "." + p.Name
 		}
 		c.field.Nullable = c.field.Nullable || a.absent != nil
+		if c.field.Type.Kind == columnar.Timestamp {
+			c.field.Type.UTC = slices.ContainsFunc(v.Attributes, isZoned)
+		}
 		for _, attribute := range v.Attributes {
 			if a.Decoding == nil || !slices.Contains(stale, attribute.Name) {
 				c.field.Metadata = appendPair(c.field.Metadata, attribute)
@@ -316,6 +332,12 @@ func (a *array) makeColumns(ctx context.Context, v *export.Variable, alone bool)
 		a.columns = append(a.columns, c)
 	}
 	return nil
+}
+
+// isZoned reports whether an attribute is units that count from a moment in UTC.
+func isZoned(a export.Attribute) bool {
+	text, err := a.Value.Str()
+	return err == nil && a.Name == "units" && strings.HasSuffix(text, "00:00:00+00:00")
 }
 
 // appendPair adds an attribute to metadata: text as it is, unless it would be read as
@@ -332,23 +354,4 @@ func appendPair(list []columnar.Pair, a export.Attribute) []columnar.Pair {
 		}
 	}
 	return append(list, columnar.Pair{Key: a.Name, Value: string(a.Value.Raw())})
-}
-
-// part is an element, or a field of a struct.
-type part struct {
-	name string // with the names of the structs around it: a.b
-	typ  dtype.Type
-	at   int // bytes from the start of the element
-}
-
-// appendFields appends the fields of a struct in their order.
-func appendFields(list []part, t dtype.Type, prefix string, at int) []part {
-	for _, f := range t.Fields() {
-		if f.Type.Kind() == dtype.KindStruct {
-			list = appendFields(list, f.Type, prefix+f.Name+".", at+f.Offset)
-			continue
-		}
-		list = append(list, part{prefix + f.Name, f.Type, at + f.Offset})
-	}
-	return list
 }

@@ -130,8 +130,8 @@ func (r *reading) read(ctx context.Context, box grid.Box) error {
 // decode decodes elements.
 func (r *reading) decode(e export.Values) export.Values {
 	d := r.Decoding
-	// Floats that are not packed stay as they are: missing ones are null, not NaN.
-	if d == nil || d.Type() == r.Stored && r.Stored.Kind() == dtype.KindFloat && !d.IsScaled() {
+	// Numbers that are not packed stay as they are: missing ones are null, not NaN.
+	if d == nil || r.isWhole() || d.Type() == r.Stored && r.Stored.Kind() == dtype.KindFloat && !d.IsScaled() {
 		return e
 	}
 	n := e.Len()

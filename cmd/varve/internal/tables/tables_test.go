@@ -315,6 +315,39 @@ func TestRaggedSet(t *testing.T) {
 	}
 }
 
+// TestLeftElements notes elements that are in no row, but none of rows that are not
+// selected.
+func TestLeftElements(t *testing.T) {
+	g := newGroup(t)
+	add[int64](g, "row_size", "row", []int64{2}, grid.Chunks(2), map[string]any{"sample_dimension": "obs"}, 1, 1)
+	add[int16](g, "v", "obs", []int64{4}, grid.Chunks(4), nil, 1, 2, 3, 4)
+	notes := g.check(false, 0, "v:list<int16>", "[1]; [2]")
+	if want := "v has 2 elements after those of the last row, and they are left out"; len(notes) != 1 || notes[0] != want {
+		t.Errorf("notes %q, want %q", notes, want)
+	}
+	_, notes, err := exported(t.Context(), g.dataset(false, func(a *zarr.Array) selection.Selection {
+		if a.DimensionNames()[0] == "row" {
+			return selection.Orthogonal{selection.Span(0, 1)}
+		}
+		return nil
+	}), 0)
+	if err != nil || len(notes) > 0 {
+		t.Errorf("notes %q, %v", notes, err)
+	}
+}
+
+// TestWholeNumbers checks that decoding keeps integers that are not packed, with nulls.
+func TestWholeNumbers(t *testing.T) {
+	g := newGroup(t)
+	add[int64](g, "a", "x", []int64{3}, grid.Chunks(3), map[string]any{"_FillValue": -1}, 9007199254740993, -1, -9007199254740993)
+	add[uint64](g, "b", "x", []int64{3}, grid.Chunks(3), map[string]any{"missing_value": 0}, 1<<64-1, 0, 1<<53+1)
+	add[int16](g, "c", "x", []int64{3}, grid.Chunks(3), map[string]any{"_FillValue": 7, "scale_factor": 0.5}, 1, 7, 3)
+	add[int8](g, "d", "x", []int64{3}, grid.Chunks(3), map[string]any{"_FillValue": -1, "_Unsigned": "true"}, -2, -1, 3)
+	add[int16](g, "e", "x", []int64{3}, grid.Chunks(3), map[string]any{"_FillValue": 7}, -32768, 7, 3)
+	g.check(true, 0, "a:int64? b:uint64? c:float64? d:uint8? e:int16?",
+		"9007199254740993 ffffffffffffffff 0.5 fe -32768; null null null null null; -9007199254740993 0100000000002000 1.5 03 3")
+}
+
 // TestRefused checks what is no table, and what is left.
 func TestRefused(t *testing.T) {
 	g := newGroup(t)

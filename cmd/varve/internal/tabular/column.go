@@ -19,6 +19,7 @@ import (
 	"varve.dev/zarr/internal/byteorder"
 	"varve.dev/zarr/internal/missing"
 	"varve.dev/zarr/internal/nodename"
+	"varve.dev/zarr/internal/own"
 	"varve.dev/zarr/internal/rowset"
 )
 
@@ -60,7 +61,7 @@ type Array struct {
 // arraysOf returns the arrays of a table, whose rows are along a dimension.
 func arraysOf(s *columnar.Schema, dimension string) (list []*Array, err error) {
 	known := map[string]bool{}
-	fields := describedFields(s)
+	fields, _ := describedFields(s)
 	for i := range fields {
 		f := &fields[i]
 		parts := []*Array{{Name: f.Name, column: i, role: values, typ: f.Type, nullable: f.Nullable}}
@@ -72,8 +73,8 @@ func arraysOf(s *columnar.Schema, dimension string) (list []*Array, err error) {
 			}
 		}
 		for _, a := range parts {
-			if err := nodename.CheckNew(a.Name); err != nil {
-				return nil, failure.BadArgument("column %q: %w: rename it", f.Name, err)
+			if err := checkName(a.Name); err != nil {
+				return nil, failure.BadArgument("column %q: %w: rename it in the table", f.Name, err)
 			}
 			if known[a.Name] {
 				return nil, failure.BadArgument("two columns need an array of the name %q: rename one of them", a.Name)
@@ -89,6 +90,20 @@ func arraysOf(s *columnar.Schema, dimension string) (list []*Array, err error) {
 		return nil, failure.BadArgument("the table has no columns")
 	}
 	return list, nil
+}
+
+// longestName is the bytes of a name that every file system has.
+const longestName = 255
+
+// checkName returns an error if an array of format 3 cannot have a name.
+func checkName(name string) error {
+	switch {
+	case strings.HasPrefix(name, "__"):
+		return fmt.Errorf("names of arrays that begin with \"__\" are reserved")
+	case len(name) > longestName:
+		return fmt.Errorf("the name of its array has more bytes than file systems allow: %d, at most %d", len(name), longestName)
+	}
+	return nodename.CheckNew(name)
 }
 
 var types = map[columnar.Kind]dtype.Type{
@@ -114,6 +129,9 @@ func (a *Array) describe(f *columnar.Field, dimension string) error {
 		a.attributes["units"], a.attributes["calendar"] = units[a.typ.Unit]+" since 1970-01-01", "proleptic_gregorian"
 		if a.typ.Kind == columnar.Date {
 			a.attributes["units"] = "days since 1970-01-01"
+		}
+		if a.typ.UTC { // a moment, and not what a clock shows
+			a.attributes["units"] = units[a.typ.Unit] + " since 1970-01-01T00:00:00+00:00"
 		}
 	case columnar.Duration, columnar.Time:
 		// xarray decodes numbers of such units only if the type is said, too.
@@ -146,11 +164,11 @@ func (a *Array) describe(f *columnar.Field, dimension string) error {
 // fields of its format have none.
 const columnsKey = "columns"
 
-// addAttribute adds an attribute for a pair of metadata: JSON, or any other text. Keys
-// with a colon belong to formats of tables, and what stands for null is found anew.
+// addAttribute adds an attribute for a pair of metadata: JSON, or any other text. What
+// stands for null is found anew, and what Varve keeps about a node is not taken over.
 func addAttribute(attributes map[string]any, p columnar.Pair) {
 	switch {
-	case strings.Contains(p.Key, ":"), slices.Contains([]string{"", "pandas", columnsKey, missing.FillValue, missing.Value}, p.Key):
+	case ofFormat(p), strings.HasPrefix(p.Key, own.Attributes), slices.Contains([]string{"", missing.FillValue, missing.Value}, p.Key):
 	case json.Valid([]byte(p.Value)):
 		attributes[p.Key] = json.RawMessage(p.Value)
 	default:
@@ -158,21 +176,38 @@ func addAttribute(attributes map[string]any, p columnar.Pair) {
 	}
 }
 
+// ofFormat reports whether a pair of metadata is about the format of a table, such as
+// what pandas writes about its index.
+func ofFormat(p columnar.Pair) bool {
+	var pandas struct {
+		Columns []json.RawMessage `json:"columns"`
+		Version *string           `json:"pandas_version"`
+	}
+	return strings.HasPrefix(p.Key, "ARROW:") || strings.HasPrefix(p.Key, "PARQUET:") ||
+		p.Key == "pandas" && json.Unmarshal([]byte(p.Value), &pandas) == nil && pandas.Columns != nil && pandas.Version != nil
+}
+
 // describedFields returns the fields of a schema, with the attributes that its own
-// metadata has for them.
-func describedFields(s *columnar.Schema) []columnar.Field {
-	fields, columns := slices.Clone(s.Fields), map[string]map[string]json.RawMessage{}
-	for _, p := range s.Metadata {
-		if p.Key == columnsKey && json.Unmarshal([]byte(p.Value), &columns) != nil {
-			clear(columns) // of another program
+// metadata has for them, and the rest of the metadata.
+func describedFields(s *columnar.Schema) (fields []columnar.Field, rest []columnar.Pair) {
+	fields = slices.Clone(s.Fields)
+	for i, p := range slices.Backward(s.Metadata) { // an attribute of that name comes before
+		columns := map[string]map[string]json.RawMessage{}
+		if p.Key != columnsKey || json.Unmarshal([]byte(p.Value), &columns) != nil || len(columns) == 0 {
+			continue // of another program
 		}
-	}
-	for i := range fields {
-		for key, value := range columns[fields[i].Name] {
-			fields[i].Metadata = append(slices.Clip(fields[i].Metadata), columnar.Pair{Key: key, Value: string(value)})
+		for k, f := range fields {
+			for key, value := range columns[f.Name] {
+				fields[k].Metadata = append(slices.Clip(fields[k].Metadata), columnar.Pair{Key: key, Value: string(value)})
+			}
+			delete(columns, f.Name)
 		}
+		if len(columns) == 0 {
+			return fields, slices.Concat(s.Metadata[:i], s.Metadata[i+1:])
+		}
+		fields = slices.Clone(s.Fields) // it names no columns of the table
 	}
-	return fields
+	return fields, s.Metadata
 }
 
 // candidates returns elements that may stand for null: the extremes of the type, and NaN.
@@ -302,15 +337,13 @@ func (a *Array) survey(b *columnar.Batch, text *string) error {
 	rows := int64(0)
 	for _, p := range a.parts(b) {
 		rows += int64(p.to - p.from)
-		if !a.nullable && a.typ.Kind != columnar.Decimal {
-			continue
-		}
+		// Fields of Arrow may have nulls that their schema denies, and a later batch too.
 		err := a.each(p, func(elem []byte) error {
 			switch {
 			case elem == nil:
 				a.nulls++
 			case a.typ.Kind == columnar.String:
-				if text != nil && string(elem) == *text {
+				if a.nullable && text != nil && string(elem) == *text {
 					return fmt.Errorf("the text %q is a value, so it cannot stand for null: choose another one", *text)
 				}
 			case len(a.free) > 0:
@@ -380,7 +413,7 @@ func (a *Array) block(b *columnar.Batch) (out block, err error) {
 				out.data = append(out.data, 0)
 				return nil
 			case elem == nil && a.isNull == nil && !a.masked:
-				return failure.BadArgument("it has nulls, and the array says of no element that it is missing: varve create makes an array that does")
+				return a.noNull()
 			case elem == nil && a.masked:
 				elem = make([]byte, a.Spec.Type.Size())
 				if a.Spec.Type.Variable() {
@@ -388,7 +421,9 @@ func (a *Array) block(b *columnar.Batch) (out block, err error) {
 				}
 			case elem == nil:
 				elem = a.isNull
-			case a.isNull != nil && bytes.Equal(elem, a.isNull) && !isNaN(a.typ.Kind, bits(elem)):
+			case a.isNull != nil && len(elem) <= 8 && isNaN(a.typ.Kind, bits(elem)) && isNaN(a.typ.Kind, bits(a.isNull)):
+				return failure.BadArgument("a value is NaN, which stands for null in the array: store null in its place in the table, or set another _FillValue in the array")
+			case a.isNull != nil && bytes.Equal(elem, a.isNull):
 				return failure.BadArgument("a value is the one that stands for null in the array: %s", a.Spec.Type.AppendText(nil, a.host(elem)))
 			}
 			if a.Spec.Type.Variable() {
@@ -406,6 +441,24 @@ func (a *Array) block(b *columnar.Batch) (out block, err error) {
 		a.Spec.Type.Swap(out.data, out.data)
 	}
 	return out, nil
+}
+
+// noNull is the error for nulls where no element of the array stands for them.
+func (a *Array) noNull() error {
+	name, example, free := missing.FillValue, "", candidates(a.typ.Kind)
+	switch t := a.Spec.Type; {
+	case missing.IsText(t):
+		name, example = missing.Value, `"NA"`
+	case a.role != lengths && len(free) > 0:
+		raw, err := missing.Format(t, a.host(binaryOf(free[0], t.Size())))
+		if err != nil {
+			return err
+		}
+		example = string(raw)
+	default:
+		return failure.BadArgument("it has nulls, and no element of the array stands for null: varve create --nulls mask makes a group that has a place for them")
+	}
+	return failure.BadArgument("it has nulls, and no element of the array stands for null: first set the attribute %s to one that is no value there (varve attrs ARRAY set %s '%s')", name, name, example)
 }
 
 // rawJSON returns JSON as the value of an attribute.

@@ -115,7 +115,7 @@ func (s *source) fail(err error) error {
 	case errors.Is(err, columnar.ErrCorrupt):
 		return failure.OfKind(zarr.ErrCorrupt, "%s: %w", s.name, err)
 	case errors.Is(err, columnar.ErrUnsupported):
-		return failure.OfKind(zarr.ErrUnsupported, "%s: %w", s.name, err)
+		return failure.OfKind(zarr.ErrUnsupported, "%s: %w (DuckDB or pandas can write the table without it)", s.name, err)
 	case err != nil:
 		return fmt.Errorf("%s: %w", s.name, err)
 	}

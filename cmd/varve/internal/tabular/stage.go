@@ -67,7 +67,7 @@ type Options struct {
 	Nulls     Nulls
 	Dimension string // of the rows
 	// Complete sets the codecs and the chunks of a new array. Without chunks each batch
-	// becomes one.
+	// becomes one; the grid is regular if it can be.
 	Complete func(*zarr.Spec) error
 	// Into has the arrays that grow by the table, or is nil for new ones.
 	Into map[string]*zarr.Array
@@ -144,7 +144,8 @@ func (s *Staged) plan(cmd *cobra.Command, src *source, o Options) error {
 		return err
 	}
 	s.Attributes = map[string]any{}
-	for _, p := range r.Schema().Metadata {
+	_, rest := describedFields(r.Schema())
+	for _, p := range rest {
 		addAttribute(s.Attributes, p)
 	}
 	list, err := arraysOf(r.Schema(), o.Dimension)
@@ -227,6 +228,9 @@ func (a *Array) settle(o Options) ([]*Array, error) {
 	a.Spec.Attributes = a.attributes
 	list := []*Array{a}
 	if a.masked {
+		if err := checkName(a.Name + maskSuffix); err != nil {
+			return nil, failure.BadArgument("%w: rename it in the table", err)
+		}
 		m := *a
 		m.Name, m.mask, m.masked, m.isNull, m.attributes = a.Name+maskSuffix, true, false, nil, map[string]any{}
 		m.Spec = zarr.Spec{Type: dtype.Bool, DimensionNames: a.Spec.DimensionNames, Attributes: map[string]any{"long_name": "whether " + a.Name + " is missing"}}
@@ -240,7 +244,14 @@ func (a *Array) settle(o Options) ([]*Array, error) {
 	}
 	for _, x := range list {
 		cut := grid.Edges(x.rows...)
-		x.Spec.Shape, x.Spec.Chunks = []int64{x.count()}, []grid.Cut{cut}
+		if o.Into == nil && isRegular(x.rows) { // which all programs read
+			cut = grid.Every(x.rows[0])
+		}
+		x.Spec.Shape = []int64{x.count()}
+		var err error
+		if x.Spec.Grid, err = grid.New(x.Spec.Shape, cut); err != nil {
+			return nil, err
+		}
 		if o.Complete != nil {
 			if err := o.Complete(&x.Spec); err != nil {
 				return nil, err
@@ -248,6 +259,22 @@ func (a *Array) settle(o Options) ([]*Array, error) {
 		}
 	}
 	return list, nil
+}
+
+// isRegular reports whether all lengths are equal, but for the last one, which may be
+// shorter.
+func isRegular(lengths []int64) bool {
+	for i, n := range lengths {
+		if n > lengths[0] || n < lengths[0] && i < len(lengths)-1 {
+			return false
+		}
+	}
+	return len(lengths) > 0
+}
+
+// IsMasked reports whether nulls of a column are in another array.
+func (s *Staged) IsMasked() bool {
+	return slices.ContainsFunc(s.Arrays, func(a *Array) bool { return a.masked })
 }
 
 // choose decides what stands for null in a new array.
@@ -381,8 +408,6 @@ func (a *Array) nullOf() error {
 			return failure.BadArgument("the attribute %s of the array: %w", name, err)
 		}
 		a.isNull = a.host(elem)
-	case t.Kind() == dtype.KindFloat && t.Size() <= 8:
-		a.isNull = binaryOf(candidates(a.typ.Kind)[0], t.Size())
 	case t.Kind() == dtype.KindDatetime || t.Kind() == dtype.KindTimedelta:
 		a.isNull = binaryOf(1<<63, 8)
 	}

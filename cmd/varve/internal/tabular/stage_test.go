@@ -73,3 +73,44 @@ func TestHiddenElements(t *testing.T) {
 		t.Error(out, err)
 	}
 }
+
+// TestUndeclaredNulls has nulls in a field whose schema denies them. The batch before
+// them has a value that must not stand for null.
+func TestUndeclaredNulls(t *testing.T) {
+	list, err := arraysOf(&columnar.Schema{Fields: []columnar.Field{{Name: "x", Type: columnar.Type{Kind: columnar.Int8}}}}, "row")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := list[0]
+	for _, c := range []columnar.Column{{Rows: 1, Data: []byte{0x80}}, {Rows: 2, Valid: []byte{0b01}, Data: []byte{5, 0}}} {
+		if err := a.survey(&columnar.Batch{Rows: c.Rows, Columns: []columnar.Column{c}}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := a.settle(Options{}); err != nil || a.nulls != 1 || !bytes.Equal(a.isNull, []byte{0x7f}) {
+		t.Error(a.nulls, a.isNull, err)
+	}
+}
+
+// TestRegular has the lengths of row groups. An axis is regular if a reader that knows
+// only the first length finds the others.
+func TestRegular(t *testing.T) {
+	for want, list := range map[bool][][]int64{
+		true:  {{3}, {4, 4}, {4, 4, 2}},
+		false: {nil, {2, 3}, {4, 2, 4}, {4, 4, 5}, {4, 3, 3}},
+	} {
+		for _, lengths := range list {
+			if isRegular(lengths) != want {
+				t.Errorf("%v: not %v", lengths, want)
+			}
+		}
+	}
+	list, err := arraysOf(&columnar.Schema{Fields: []columnar.Field{{Name: "x", Type: columnar.Type{Kind: columnar.Int8}}}}, "row")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list[0].rows = []int64{4, 4, 2}
+	if _, err := list[0].settle(Options{}); err != nil || list[0].Spec.Grid.Name() != "regular" {
+		t.Error(list[0].Spec.Grid, err)
+	}
+}
