@@ -23,3 +23,6 @@ func Bounding(most int64) (undo func()) {
 	mostHeld = most
 	return func() { mostHeld = was }
 }
+
+// Awaited waits for the answer of a store that never comes.
+func Awaited(ctx context.Context) bool { return (&look{done: make(chan struct{})}).isKept(ctx) }
