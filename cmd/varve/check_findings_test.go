@@ -12,6 +12,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"varve.dev/zarr"
+	"varve.dev/zarr/selection"
+	"varve.dev/zarr/store"
 )
 
 // TestCheckFindings damages a group in several ways, and reads the list of findings that
@@ -288,6 +292,40 @@ func TestCheckCutOff(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestCheckContradiction changes an entry: the check prints that the statistics are
+// wrong, and what makes them anew.
+func TestCheckContradiction(t *testing.T) {
+	g := t.TempDir() + "/g.zarr"
+	must(t, "", "create", g, "--group")
+	must(t, "", "create", g+"/x", "--shape", "4", "--dtype", "int16", "--chunks", "4", "--compressor", "none")
+	must(t, "", "write", g+"/x", "--value", "7")
+	must(t, "", "stats", g)
+	ctx := t.Context()
+	at, err := zarr.Locate(ctx, g+"/x/__varve/statistics", store.ReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := at.OpenArray(ctx, &zarr.Options{Write: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := selection.Box{{0, 1}}
+	data := make([]byte, a.Type().Size())
+	if err = a.ReadBytes(ctx, first, data); err == nil {
+		data[8]++ // the minimum
+		err = a.WriteBytes(ctx, first, data)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range []string{g, g + "/x"} {
+		out, _, status := execute(t, "", "check", node)
+		if status != 1 || !strings.Contains(out, "the statistics of 1 chunk") || !strings.Contains(out, "repair: varve stats") {
+			t.Errorf("status %d\n%s", status, out)
 		}
 	}
 }

@@ -119,7 +119,7 @@ func (a *Array) Keeper() Keeper { return a.keeper }
 // ends with it.
 func (a *Array) Flush(ctx context.Context) {
 	if a.keeper != nil {
-		a.keeper.Flush(store.WithLocking(store.Finishing(ctx), a.Node.Locking))
+		a.keeper.Flush(store.WithLocking(ctx, a.Node.Locking))
 	}
 }
 

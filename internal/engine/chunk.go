@@ -25,6 +25,23 @@ func (a *Array) workerAt(index []int64) (*worker, int64, error) {
 	return w, n, w.fail(err)
 }
 
+// LoadChunk returns the elements of one chunk in its encoded shape, or nil if it is not
+// stored. They have no variable length.
+func (a *Array) LoadChunk(ctx context.Context, index []int64) ([]byte, error) {
+	w, n, err := a.workerAt(index)
+	if err != nil {
+		return nil, err
+	}
+	found, buffer, err := w.decode(ctx, n, nil)
+	defer buffer.Put()
+	if err != nil || !found {
+		return nil, w.fail(err)
+	}
+	data := make([]byte, n)
+	strided.Copy(strided.Contiguous(data, w.Cell.Encoded, a.Size), w.Decoded)
+	return data, nil
+}
+
 // ReadChunk fills dst with the elements of one chunk in its encoded shape, or with the
 // fill value if it is not stored. Elements of variable length are added to the heap.
 func (a *Array) ReadChunk(ctx context.Context, index []int64, dst []byte, heap *strided.Heap, how Reading) (Suspicion, error) {

@@ -16,3 +16,13 @@ func Waiting(instead func()) (undo func()) {
 	}
 	return func() { wait = was }
 }
+
+// Bounding sets the most bytes of blocks, and returns a function that undoes this.
+func Bounding(most int64) (undo func()) {
+	was := mostHeld
+	mostHeld = most
+	return func() { mostHeld = was }
+}
+
+// Awaited waits for the answer of a store that never comes.
+func Awaited(ctx context.Context) bool { return (&look{done: make(chan struct{})}).isKept(ctx) }

@@ -46,12 +46,16 @@ const number = 8
 // as many cells. So few requests read all of them, and an update writes little.
 const blockCells = 4 << 10
 
-// mostBlock bounds the bytes of a block that another program has laid out, and mostHeld
-// those of the blocks that are held at once.
+// mostBlock bounds the bytes of a block that another program has laid out, and mostMade
+// those of the blocks in a round of [Make].
 const (
 	mostBlock = 4 << 20
-	mostHeld  = 1 << 30
+	mostMade  = 1 << 30
 )
+
+// mostHeld bounds the bytes of the blocks that other calls hold at once. It is a variable
+// for tests.
+var mostHeld int64 = 128 << 20
 
 // subject is an array whose chunks are described: one state of it, and the meaning of its
 // elements.
@@ -143,7 +147,10 @@ func (s *subject) cellsOf(chunk []int64) (grid.Box, error) {
 }
 
 // form is the array of the entries, as its document describes it.
-type form struct{ *snapshot.Array }
+type form struct {
+	*snapshot.Array
+	bytes int64 // of a decoded block
+}
 
 // document returns the document of statistics.
 func (s *subject) document() ([]byte, error) {
@@ -218,7 +225,9 @@ func (s *subject) bind(data []byte) (*form, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &form{bound}, nil
+	f := &form{Array: bound}
+	f.bytes, err = f.blockBytes()
+	return f, err
 }
 
 // errNone means that nothing is kept, or nothing that this package can use.
@@ -241,7 +250,7 @@ func (s *subject) find(ctx context.Context) (*form, error) {
 	if want, err := layoutOf(s.Type); err != nil || f.Type != want || f.Grid.Rank() != s.cells.Rank() || !f.Grid.IsRegular() || f.Engine.Chain.Divided() {
 		return nil, fmt.Errorf("%w: %s is of another form", errNone, s.key())
 	}
-	if n, err := f.blockBytes(); err != nil || n > mostBlock {
+	if f.bytes > mostBlock {
 		return nil, fmt.Errorf("%w: the blocks of %s are too long", errNone, s.key())
 	}
 	return f, nil
@@ -303,21 +312,25 @@ func (f *form) place(cell []int64, block []int64) (at int64, ok bool) {
 	return at * int64(f.Type.Size()), true
 }
 
-// read returns a block. One that is not stored, or that cannot be decoded, has no
-// entries.
+// read returns a block, or nil for one that is not stored, or that cannot be decoded: it
+// has no entries, and takes no memory.
 func (f *form) read(ctx context.Context, block []int64) ([]byte, error) {
-	n, err := f.ChunkBytes(block)
-	if err != nil {
-		return nil, err
-	}
-	data := make([]byte, n)
-	_, err = f.Engine.ReadChunk(ctx, block, data, nil, engine.Reading{})
+	data, err := f.Engine.LoadChunk(ctx, block)
 	// Entries are only a memory of what was computed. Without them chunks are read.
 	if errors.Is(err, codec.ErrCorrupt) || errors.Is(err, codec.ErrLimit) {
-		clear(data)
-		err = nil
+		return nil, nil
 	}
 	return data, err
+}
+
+// held returns the bytes of all blocks, and of so many more.
+func (e *Entries) held(more int) int64 { return int64(len(e.blocks)+more) * e.form.bytes }
+
+// relieve forgets all blocks before they are too many.
+func (e *Entries) relieve() {
+	if e.held(0) > mostHeld/4 {
+		clear(e.blocks)
+	}
 }
 
 // changed returns the blocks that have changed.
@@ -362,6 +375,7 @@ func (e *Entries) keep(ctx context.Context, document []byte, d store.Durability)
 // block is a chunk of the array of the entries.
 type block struct {
 	index   []int64
-	data    []byte
+	data    []byte // nil if there are no entries
+	read    bool
 	changed bool
 }

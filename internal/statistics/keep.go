@@ -84,10 +84,13 @@ func (l *look) isDone() bool {
 	}
 }
 
-// isKept waits for the answer.
-func (l *look) isKept() bool {
-	<-l.done
-	return l.kept
+// isKept waits for the answer. It is no if ctx ends before: a store may never answer.
+func (l *look) isKept(ctx context.Context) bool {
+	select {
+	case <-l.done:
+	case <-ctx.Done():
+	}
+	return l.isDone() && l.kept
 }
 
 // meaning is a comparer, and what it was made of.
@@ -134,12 +137,12 @@ func (k *keeper) comparer(ctx context.Context) *cf.Comparer {
 	now := k.core.State()
 	// A dry run counts the request, but not what is kept among the changes.
 	if k.core.Rehearsed {
-		l.isKept()
+		l.isKept(ctx)
 		return nil
 	}
 	// A far store takes longer to answer than chunks take to be summarized. Nobody waits
 	// for it: Flush drops what was noted in vain.
-	if (l.isDone() || engine.Near(k.core.Node.Store) || now.Doc.Format() == 2) && !l.isKept() {
+	if (l.isDone() || engine.Near(k.core.Node.Store) || now.Doc.Format() == 2) && !l.isKept(ctx) {
 		return nil
 	}
 	k.mu.Lock()
@@ -211,7 +214,7 @@ func (r *recorder) Begin(ctx context.Context, index []int64) engine.Record {
 
 // Notes implements [engine.Recorder].
 func (r *recorder) Notes(ctx context.Context) bool {
-	return r.subject(ctx) != nil && r.begin(ctx).isKept()
+	return r.subject(ctx) != nil && r.begin(ctx).isKept(ctx)
 }
 
 // Copied implements [engine.Recorder].
@@ -419,13 +422,13 @@ func (k *keeper) Flush(ctx context.Context) {
 	// One call at a time reads blocks and stores them.
 	k.flushing.Lock()
 	defer k.flushing.Unlock()
-	kept := k.begin(ctx).isKept()
+	kept := k.begin(ctx).isKept(ctx)
 	k.mu.Lock()
 	list := k.pending
 	k.pending = nil
 	k.mu.Unlock()
 	// The last note is of the newest state.
-	if kept && len(list) > 0 && errors.Is(list[len(list)-1].of.keep(ctx, list), errNone) {
+	if kept && len(list) > 0 && errors.Is(list[len(list)-1].of.keep(store.Finishing(ctx), list), errNone) {
 		k.set(false) // they were dropped
 	}
 }
@@ -483,13 +486,14 @@ func (s *subject) keep(ctx context.Context, list []note) error {
 	return e.keep(ctx, fresh, store.Flush)
 }
 
-// need adds the block of a cell to those to read.
+// need adds the block of a cell to those to read, unless too many bytes are held: then
+// its entries are unknown, and are not kept.
 func (e *Entries) need(cell []int64) {
 	index := make([]int64, len(cell))
 	if _, ok := e.form.place(cell, index); !ok {
 		return
 	}
-	if n := strided.Number(e.form.Grid, index); e.blocks[n] == nil {
+	if n := strided.Number(e.form.Grid, index); e.blocks[n] == nil && e.held(1) <= mostHeld {
 		e.blocks[n] = &block{index: index}
 	}
 }

@@ -315,3 +315,12 @@ func TestCleared(t *testing.T) {
 		}
 	}
 }
+
+// TestSilent cancels a call that waits for a store: nothing is kept.
+func TestSilent(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if statistics.Awaited(ctx) {
+		t.Error("kept")
+	}
+}

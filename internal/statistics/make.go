@@ -288,10 +288,6 @@ func (m *maker) round(ctx context.Context, chunks []*chunk) error {
 // load replaces the blocks in memory by those of some chunks.
 func (m *maker) load(ctx context.Context, chunks []*chunk) error {
 	m.blocks = map[int64]*block{}
-	bytes, err := m.form.blockBytes()
-	if err != nil {
-		return err
-	}
 	for _, c := range chunks {
 		region, err := m.form.Grid.Touched(c.cells)
 		if err != nil {
@@ -302,12 +298,9 @@ func (m *maker) load(ctx context.Context, chunks []*chunk) error {
 			if m.blocks[n] != nil {
 				continue
 			}
-			b := &block{index: slices.Clone(index)}
-			if m.blocks[n] = b; m.empty {
-				b.data = make([]byte, bytes)
-			}
+			m.blocks[n] = &block{index: slices.Clone(index), read: m.empty}
 			// Another program may have laid them out so that every chunk has one.
-			if int64(len(m.blocks)) > mostHeld/max(1, bytes) {
+			if m.held(0) > mostMade {
 				return fmt.Errorf("%w: the statistics that are kept have too many blocks; drop them, and make them again", zarr.ErrLimit)
 			}
 		}

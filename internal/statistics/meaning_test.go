@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -17,9 +19,12 @@ import (
 	"varve.dev/zarr"
 	"varve.dev/zarr/check"
 	"varve.dev/zarr/grid"
+	"varve.dev/zarr/internal/staging"
 	"varve.dev/zarr/internal/statistics"
 	"varve.dev/zarr/internal/test/fixture"
 	"varve.dev/zarr/internal/test/memtest"
+	"varve.dev/zarr/internal/vfs"
+	"varve.dev/zarr/selection"
 	"varve.dev/zarr/store"
 )
 
@@ -275,5 +280,71 @@ func TestVerify(t *testing.T) {
 	}
 	if found := kinds(&check.Options{Fast: true}); found != nil {
 		t.Error(found)
+	}
+}
+
+// TestUntimed writes to file systems whose files have times in whole seconds, or that
+// refuse to set times: no entry is known that a later write in place may belie.
+func TestUntimed(t *testing.T) {
+	ctx := t.Context()
+	refused := func(op vfs.Op) error {
+		if op.Kind == "touch" {
+			return fs.ErrPermission
+		}
+		return nil
+	}
+	a, at := made(t, fixture.FileStore(vfs.Hook(vfs.NewDisk(), refused)), fixture.Every(40, 4), fixture.Numbers(1, 40))
+	if err := zarr.Write(ctx, a, selection.Box{{8, 16}}, fixture.Numbers(2, 8)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // writers go on without the versions that they are not told
+		if err := zarr.Append(ctx, a, 0, fixture.Numbers(3, 4), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if known, stored, err := compare(ctx, at); err != nil || known != 8 || stored != 12 {
+		t.Errorf("%d of %d known, %v", known, stored, err)
+	}
+	coarse := vfs.Stat{Size: 8, Dev: 1, Ino: 2, Ctime: 3e9, Mtime: 2e9}
+	fine, finer := coarse, coarse
+	fine.Ctime++
+	finer.Mtime++
+	for st, want := range map[vfs.Stat]bool{coarse: true, fine: false, finer: false} {
+		if staging.IsVague(store.MakeVersion(st.Version())) != want {
+			t.Error(st)
+		}
+	}
+}
+
+// TestFlooded changes chunks whose entries another program has laid out so that each has
+// a long block: some are kept, in few bytes, and absent blocks take none.
+func TestFlooded(t *testing.T) {
+	ctx, s := t.Context(), memtest.New()
+	spec := fixture.Every(400, 400)
+	spec.InnerChunks = grid.Chunks(2)
+	_, at := made(t, s, spec, fixture.Numbers(1, 400))
+	key := store.MustKey("a/__varve/statistics/zarr.json")
+	data, _, err := s.Get(ctx, key, store.Request{}, nil)
+	if err == nil {
+		block := regexp.MustCompile(`"chunk_shape":\[\d+\]`)
+		data = block.ReplaceAll(data, []byte(`"chunk_shape":[1]`))
+		_, err = store.Write(ctx, s, store.Put(key, data), store.Flush)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer statistics.Bounding(100 * 32)()
+	b, err := at.OpenArray(ctx, &zarr.Options{Write: true})
+	if err == nil {
+		err = zarr.Write(ctx, b, nil, fixture.Numbers(2, 400))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if known, stored, err := compare(ctx, at); err != nil || stored != 200 || known != 100 {
+		t.Errorf("%d of %d known, %v", known, stored, err)
+	}
+	if r, err := check.Run(ctx, b, nil); err != nil || len(r.Findings) > 0 {
+		t.Error(r, err)
 	}
 }

@@ -104,15 +104,13 @@ func (e *Entries) Suffices(ctx context.Context, cell []int64, is func(s cf.Summa
 func (q *asking) entry(ctx context.Context, e *Entries, cell []int64, n int64) (mark uint64, s cf.Summary, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(e.blocks) > mostCompared {
-		clear(e.blocks)
-	}
+	e.relieve()
 	if e.need(cell); e.readBlocks(ctx) != nil {
 		clear(e.blocks)
 		return 0, s, false
 	}
 	b, at := e.place(cell)
-	if b == nil {
+	if b == nil || b.data == nil {
 		return 0, s, false
 	}
 	mark = binary.NativeEndian.Uint64(b.data[at:])
@@ -161,8 +159,7 @@ func Load(ctx context.Context, a *zarr.Array, s *snapshot.Array, c *cf.Comparer,
 		return nil, err
 	}
 	n, ok := checked.Product(f.Grid.Chunks()...)
-	bytes, err := f.blockBytes()
-	if total, fits := checked.Mul(n, bytes); err != nil || !ok || !fits || total > limit {
+	if total, fits := checked.Mul(n, f.bytes); !ok || !fits || total > limit {
 		return nil, nil
 	}
 	e := &Entries{subject: of, form: f, listed: listed, blocks: map[int64]*block{}}
@@ -176,14 +173,15 @@ func Load(ctx context.Context, a *zarr.Array, s *snapshot.Array, c *cf.Comparer,
 	return e, e.readBlocks(ctx)
 }
 
-// readBlocks reads the blocks that have no data yet.
+// readBlocks reads the blocks that were not read yet.
 func (e *Entries) readBlocks(ctx context.Context) error {
 	group, ctx := parallel.New(ctx)
 	group.SetLimit(parallelReads)
 	for _, b := range e.blocks {
-		if b.data == nil {
+		if !b.read {
 			group.Go(func() (err error) {
 				b.data, err = e.form.read(ctx, b.index)
+				b.read = err == nil
 				return err
 			})
 		}
@@ -233,7 +231,7 @@ func (e *Entries) Cells() iter.Seq[[]int64] {
 // entry no mark is computed.
 func (e *Entries) entry(cell []int64, n int64, mark func() uint64) (s cf.Summary, ok bool) {
 	b, at := e.place(cell)
-	if b == nil {
+	if b == nil || b.data == nil {
 		return s, false
 	}
 	if is := binary.NativeEndian.Uint64(b.data[at:]); is == 0 || is != mark() {
@@ -267,6 +265,9 @@ func (e *Entries) place(cell []int64) (*block, int64) {
 // set sets the entry of a cell, whose block was read.
 func (e *Entries) set(cell []int64, mark uint64, s cf.Summary) {
 	b, at := e.place(cell)
+	if b.data == nil {
+		b.data = make([]byte, e.form.bytes)
+	}
 	data, size := b.data[at:][:e.form.Type.Size()], e.Type.Size()
 	b.changed = true
 	clear(data)

@@ -87,9 +87,6 @@ func (v *Verifier) Watch(ctx context.Context) context.Context {
 	return engine.Watching(ctx, r)
 }
 
-// mostCompared bounds the blocks of entries that are held.
-const mostCompared = 256
-
 // compare compares the entries of a chunk with what it holds.
 func (v *Verifier) compare(ctx context.Context, chunk []int64, list []note) {
 	e := v.entries
@@ -99,9 +96,7 @@ func (v *Verifier) compare(ctx context.Context, chunk []int64, list []note) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if len(e.blocks) > mostCompared {
-		clear(e.blocks)
-	}
+	e.relieve()
 	for _, n := range list {
 		e.need(n.cell)
 	}

@@ -171,13 +171,19 @@ func (s Stat) FileTime() time.Time {
 }
 
 // Version returns all of s but its mode as a short text. It returns "" if the platform
-// provides nothing that distinguishes versions.
+// provides nothing that distinguishes versions. If both times are whole seconds, the file
+// system keeps no others (ext3, FAT, HFS+), and a later write in place may have the same
+// version: then the text is that of a weak version; see [store.Version.IsWeak].
 func (s Stat) Version() string {
 	if s.Mtime == 0 && s.Ino == 0 {
 		return ""
 	}
 	var a [80]byte
-	b := strconv.AppendUint(a[:0], s.Dev, 36)
+	b := a[:0]
+	if s.Ctime != 0 && s.Ctime%1e9 == 0 && s.Mtime%1e9 == 0 {
+		b = append(b, "W/"...)
+	}
+	b = strconv.AppendUint(b, s.Dev, 36)
 	b = strconv.AppendUint(append(b, '-'), s.Ino, 36)
 	b = strconv.AppendInt(append(b, '-'), s.Ctime, 36)
 	b = strconv.AppendInt(append(b, '-'), s.Mtime, 36)

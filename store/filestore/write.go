@@ -141,7 +141,8 @@ func doing(op store.Op) string {
 }
 
 // versionOf returns the version of the file st, which was moved to name. If a concurrent
-// writer has replaced it since, versionOf returns the zero Version.
+// writer has replaced it since, or if its time could not be set, versionOf returns the
+// zero Version.
 func (s *files) versionOf(name string, st vfs.Stat) store.Version {
 	now, err := s.fs.Stat(name) // the rename changed the change time
 	if err != nil || !now.SameData(st) {
@@ -269,9 +270,12 @@ func (s *files) temporary(dir string, create func(name string) error) (name stri
 func (s *files) fill(f vfs.File, tmp string, c content, d store.Durability) (st vfs.Stat, err error) {
 	if err = c(f); err == nil {
 		// Some file systems refuse to set times. Then versions depend on inode, size and
-		// the clock of the file system.
-		_ = s.fs.Touch(tmp, s.timestamp())
-		st, err = f.Stat()
+		// the clock of the file system, and no write tells its version: another may have
+		// the same.
+		untimed := s.fs.Touch(tmp, s.timestamp())
+		if st, err = f.Stat(); untimed != nil {
+			st.Mtime = -1 // of no file, see versionOf
+		}
 	}
 	// Step 5. Without this sync, a power cut after the rename could leave the new name
 	// with only some of the bytes.

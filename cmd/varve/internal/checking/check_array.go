@@ -145,6 +145,9 @@ type faultFact struct {
 	Message string    `json:"message"`
 }
 
+// contradicted is the kind of a finding about statistics that say what is not so.
+const contradicted = "statistics"
+
 // verdict returns an error that sums up the findings, or nil if there are none.
 func (c *findings) verdict() error {
 	text := faultsText(c.Path, c.Faults, c.Missing, c.Bad, c.Chunks) + unreadText(c.Unread)
@@ -153,6 +156,9 @@ func (c *findings) verdict() error {
 	}
 	if c.of.IsUnfinished() {
 		text += "; a change of several arrays is not finished"
+	}
+	if c.of.Contradiction != "" {
+		text += "; statistics say what is not so"
 	}
 	if len(c.of.Misread) > 0 {
 		text += "; other programs read wrong values"
@@ -170,7 +176,7 @@ func (c *findings) verdict() error {
 		text += "; the values of the coordinate could not be read"
 	}
 	text += c.judged.text()
-	if len(c.broken) > 0 || c.of.Err != nil || c.of.Times || c.Faults > 0 || c.Unread > 0 || c.of.IsUnfinished() || c.of.Replaced != nil || c.of.RecordsErr != nil || len(c.of.Misread) > 0 || c.of.Misplaced != "" {
+	if len(c.broken) > 0 || c.of.Err != nil || c.of.Times || c.Faults > 0 || c.Unread > 0 || c.of.IsUnfinished() || c.of.Replaced != nil || c.of.RecordsErr != nil || len(c.of.Misread) > 0 || c.of.Misplaced != "" || c.of.Contradiction != "" {
 		return failure.Verdict(text)
 	}
 	return nil
@@ -251,6 +257,11 @@ func (c *findings) write(w *bufio.Writer) error {
 	}
 	for _, text := range c.of.Misread {
 		_, err = fmt.Fprintf(w, "%s  %s\n  repair: varve check --repair\n", phrase.Printable(c.Path), phrase.Printable(text))
+	}
+	for _, f := range c.Findings {
+		if f.Kind == contradicted {
+			_, err = fmt.Fprintf(w, "%s  %s\n  repair: %s\n", phrase.Printable(f.Path), phrase.Printable(f.Message), phrase.Printable(f.Repair))
+		}
 	}
 	if c.of.Misplaced != "" {
 		_, err = fmt.Fprintf(w, "%s  %s\n", phrase.Printable(c.Path), phrase.Printable(c.of.Misplaced))

@@ -47,6 +47,7 @@ type groupFindings struct {
 	Remnants  []remnantFact         `json:"remnants"` // folders with chunks or nodes that no document describes
 
 	records int64 // arrays whose records of rechunks are damaged
+	wrong   int64 // arrays whose statistics say what is not so
 
 	judged
 	sums
@@ -82,6 +83,7 @@ func newGroupFindings(location string, r *check.Report, unproven map[string]stri
 		g.Times += oneIf(a.Times)
 		g.Changed += oneIf(a.Replaced != nil)
 		g.records += oneIf(a.RecordsErr != nil)
+		g.wrong += oneIf(a.Contradiction != "")
 		g.Misread += oneIf(len(a.Misread) > 0)
 		g.Misplaced += oneIf(a.Misplaced != "")
 	}
@@ -111,7 +113,7 @@ func oneIf(is bool) int64 {
 
 // verdict returns an error that sums up the findings, or nil if there are none.
 func (g *groupFindings) verdict() error {
-	if g.Faults == 0 && g.Unread == 0 && g.Failed == 0 && len(g.Differ) == 0 && len(g.Stale) == 0 && g.Times == 0 && g.Pending == 0 && g.Changed == 0 && g.records == 0 && g.Misread == 0 && g.Misplaced == 0 && len(g.broken) == 0 {
+	if g.Faults == 0 && g.Unread == 0 && g.Failed == 0 && len(g.Differ) == 0 && len(g.Stale) == 0 && g.Times == 0 && g.Pending == 0 && g.Changed == 0 && g.records == 0 && g.Misread == 0 && g.Misplaced == 0 && g.wrong == 0 && len(g.broken) == 0 {
 		return nil
 	}
 	text := faultsText(g.Path, g.Faults, g.Missing, g.Bad, g.Chunks) + unreadText(g.Unread)
@@ -132,6 +134,9 @@ func (g *groupFindings) verdict() error {
 	}
 	if g.records > 0 {
 		text += fmt.Sprintf("; the records of rechunks of %s are damaged", phrase.Plural(g.records, "array"))
+	}
+	if g.wrong > 0 {
+		text += fmt.Sprintf("; the statistics of %s say what is not so", phrase.Plural(g.wrong, "array"))
 	}
 	if g.Misread > 0 {
 		text += fmt.Sprintf("; other programs read wrong values of %s", phrase.Plural(g.Misread, "array"))
