@@ -54,7 +54,7 @@ interop: ## compare with zarr-python and zarrita, which are installed in a cache
 	@sh interop/web/setup
 	@sh interop/page/setup
 	@sh interop/peers/setup
-	cd interop && go test -count=1 -timeout 15m ./...
+	cd interop && go test -count=1 -timeout 30m ./...
 
 beam: ## check and test the executor on Apache Beam, which go.work leaves out
 	@sh .ci/beam
