@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io/fs"
 	"math"
+	"net/http"
 	"path"
 	"strconv"
 	"strings"
@@ -315,9 +316,10 @@ func (h *Handler) describeGroup(ctx context.Context, q *query) (any, error) {
 	if err != nil {
 		return nil, describable(err)
 	}
+	defer n.Close() // it was only read
 	g, is := n.(*zarr.Group)
 	if !is {
-		return nil, refuse(400, "this is an array: array describes it")
+		return nil, refuse(http.StatusBadRequest, "this is an array: array describes it")
 	}
 	doc := g.Metadata()
 	d := &describedGroup{Path: strings.TrimSuffix(p.name+"/"+p.path, "/"), Format: g.Format(), Attributes: g.Attributes(), Members: -1, Title: titleOf(doc.Attributes, "title")}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"net/http"
 	"strings"
 
 	"varve.dev/zarr"
@@ -197,14 +196,11 @@ func textOf(src *export.Source, elem []byte) string {
 
 // labels answers with the values of a coordinate, or with indices where there is none.
 func (h *Handler) labels(ctx context.Context, q *query) (any, error) {
-	a, err := h.openArray(ctx, q.node)
+	a, err := h.openAlong(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	defer a.Close() // it was only read
-	if q.axis < 0 || q.axis >= a.Rank() {
-		return nil, refuse(http.StatusBadRequest, "axis= is the number of no axis")
-	}
 	n := a.Shape()[q.axis]
 	from, to := min(q.from, n), n
 	if q.last >= 0 {

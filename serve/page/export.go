@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"varve.dev/zarr"
-	"varve.dev/zarr/internal/cf"
 	"varve.dev/zarr/internal/export"
 	"varve.dev/zarr/internal/export/geotiff"
 	"varve.dev/zarr/internal/export/netcdf"
@@ -44,15 +43,11 @@ func (h *Handler) export(ctx context.Context, q *query) (any, error) {
 	if to == nil && q.format != "csv" {
 		return nil, refuse(http.StatusBadRequest, "format= is nc, tif or csv; /@values has others")
 	}
-	a, err := h.openArray(ctx, q.node)
+	a, v, err := h.openSelected(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	defer a.Close() // it was only read
-	v, err := cf.Select(ctx, a.Array, q.sel)
-	if err != nil {
-		return nil, a.unselected(ctx, err)
-	}
 	src, err := export.Of(ctx, v, q.decode)
 	if err != nil {
 		return nil, a.unselected(ctx, err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"varve.dev/zarr"
+	"varve.dev/zarr/cf"
 	"varve.dev/zarr/internal/engine"
 	"varve.dev/zarr/internal/parallel"
 	"varve.dev/zarr/internal/snapshot"
@@ -94,9 +95,34 @@ func (h *Handler) openArray(ctx context.Context, node string) (*array, error) {
 	}
 	a, is := n.(*zarr.Array)
 	if !is {
+		n.Close() // it was only read
 		return nil, refuse(http.StatusBadRequest, "this is a group: ask for one of the arrays below it")
 	}
 	return h.newArray(p, a, counter), nil
+}
+
+// openAlong opens an array that has the axis of a question.
+func (h *Handler) openAlong(ctx context.Context, q *query) (*array, error) {
+	a, err := h.openArray(ctx, q.node)
+	if err == nil && (q.axis < 0 || q.axis >= a.Rank()) {
+		a.Close() // it was only read
+		err = refuse(http.StatusBadRequest, "axis= is the number of no axis")
+	}
+	return a, err
+}
+
+// openSelected opens an array, and selects the elements of a question.
+func (h *Handler) openSelected(ctx context.Context, q *query) (*array, *zarr.View, error) {
+	a, err := h.openArray(ctx, q.node)
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := cf.Select(ctx, a.Array, q.sel)
+	if err != nil {
+		err = a.unselected(ctx, err)
+		a.Close() // it was only read
+	}
+	return a, v, err
 }
 
 // describable returns an error with a text for the client if it is about the document.

@@ -420,14 +420,11 @@ func (g *gaps) tag() string { return g.version }
 
 // missing answers where along an axis no chunk is stored.
 func (h *Handler) missing(ctx context.Context, q *query) (any, error) {
-	a, err := h.openArray(ctx, q.node)
+	a, err := h.openAlong(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	defer a.Close() // it was only read
-	if q.axis < 0 || q.axis >= a.Rank() {
-		return nil, refuse(http.StatusBadRequest, "axis= is the number of no axis")
-	}
 	l, err := a.list(ctx, listingTime)
 	if err != nil {
 		return nil, err
@@ -519,15 +516,11 @@ func (p *price) tag() string { return p.version }
 
 // cost answers what reading a selection takes.
 func (h *Handler) cost(ctx context.Context, q *query) (any, error) {
-	a, err := h.openArray(ctx, q.node)
+	a, v, err := h.openSelected(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	defer a.Close() // it was only read
-	v, err := cf.Select(ctx, a.Array, q.sel)
-	if err != nil {
-		return nil, a.unselected(ctx, err)
-	}
 	p := &price{Elements: v.Selection().Len(), version: a.version}
 	touch := touched(a.state.Grid, v.Selection())
 	units := touch

@@ -5,7 +5,7 @@
 // which package page embeds.
 //
 //	go run ./tools/page          bundle
-//	go run ./tools/page -check   fail if the committed bundle is not what the source gives
+//	go run ./tools/page -check   fail unless the committed bundle is what the source gives
 //	go run ./tools/page -vendor  fetch the libraries that vendor.json lists
 //
 // The bundle is a function of the source: the same bytes on every system. Only -vendor

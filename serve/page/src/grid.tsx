@@ -29,7 +29,7 @@ const chunkCount = (runs: Runs) => runs.reduce((n, [, times]) => n + times, 0);
 
 function regularity(runs: Runs): string {
 	if (runs.length <= 1) return "regular";
-	// The last chunk of a regular grid reaches beyond the array, and counts as shorter here.
+	// The last chunk of a regular grid may reach beyond the array. It counts as shorter.
 	if (runs.length === 2 && runs[1][1] === 1 && runs[1][0] < runs[0][0]) return "regular";
 	return "rectilinear: chunks of unequal lengths";
 }

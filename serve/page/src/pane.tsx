@@ -62,7 +62,7 @@ export function Pane({ a, node, minus, role }: Given) {
 		const sorted = st.state?.sorted ?? new Float32Array(0);
 		if (known.current?.key !== family) known.current = null;
 		if (sorted.length) {
-			// The range of an array only grows, so that colours stay while a slider moves.
+			// The range of an array only grows: colours stay while a slider moves.
 			const ends = known.current?.ends ?? (a.statistics?.complete && !minus && !w.part ? [a.statistics.min, a.statistics.max] : [Infinity, -Infinity]);
 			known.current = { key: family, ends: [Math.min(ends[0], sorted[0]), Math.max(ends[1], sorted[sorted.length - 1])] };
 		}

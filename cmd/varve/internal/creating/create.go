@@ -237,7 +237,7 @@ func (c *creation) createArray(cmd *cobra.Command, location string) error {
 	}
 	a, err := zarr.CreateArray(cmd.Context(), location, *spec, c.options(cmd))
 	if data != nil && errors.Is(err, zarr.ErrIncomplete) {
-		return c.undo(cmd, location, err) // the array exists, but has no values
+		return c.undo(cmd, location, "array", err) // it exists, but has no values
 	}
 	if err != nil && c.overwrite {
 		return place.HalfRemoved(cmd, location, err)
@@ -269,23 +269,28 @@ func (c *creation) fillFrom(cmd *cobra.Command, location string, a *zarr.Array, 
 	if err == nil {
 		return nil
 	}
-	err = failure.On(cmd.Name(), location, err)
-	// An archive cannot delete a node, but it is not published before it is closed.
-	if s := a.Location().Store(); archive.IsNew(s) {
-		return errors.Join(err, zipstore.Discard(s))
-	}
-	defer a.Close()
-	return c.undo(cmd, location, err)
+	return c.discard(cmd, location, a, "array", err)
 }
 
-// undo deletes an array whose values could not be written, even after an interrupt. It
-// returns err with a note about the array.
-func (c *creation) undo(cmd *cobra.Command, location string, err error) error {
-	note := "the new array was deleted again"
+// discard closes and deletes a new node that did not get its elements.
+func (c *creation) discard(cmd *cobra.Command, location string, n zarr.Node, kind string, err error) error {
+	err = failure.On(cmd.Name(), location, err)
+	// An archive cannot delete a node, but it is not published before it is closed.
+	if s := n.Location().Store(); archive.IsNew(s) {
+		return errors.Join(err, zipstore.Discard(s))
+	}
+	defer n.Close()
+	return c.undo(cmd, location, kind, err)
+}
+
+// undo deletes a new array or group that did not get its elements, even after an
+// interrupt. It returns err with a note about the node.
+func (c *creation) undo(cmd *cobra.Command, location, kind string, err error) error {
+	note := "the new " + kind + " was deleted again"
 	opt := session.Writing(cmd)
-	opt.SingleWriter = true // this command has just created the array
+	opt.SingleWriter = true // this command has just created the node
 	if failed := zarr.Delete(context.WithoutCancel(cmd.Context()), location, opt); failed != nil {
-		note = "the new array lacks values and could not be deleted: " + failure.OneLine(failed)
+		note = "the new " + kind + " lacks values and could not be deleted: " + failure.OneLine(failed)
 	}
 	if c.overwrite {
 		note += "; the node that --overwrite replaced was deleted"

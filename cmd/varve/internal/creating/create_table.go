@@ -3,7 +3,6 @@
 package creating
 
 import (
-	"context"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -19,9 +18,7 @@ import (
 	"varve.dev/zarr/cmd/varve/internal/session"
 	"varve.dev/zarr/cmd/varve/internal/tabular"
 	"varve.dev/zarr/grid"
-	"varve.dev/zarr/internal/archive"
 	"varve.dev/zarr/internal/rehearsal"
-	"varve.dev/zarr/store/zipstore"
 )
 
 // rowDimension is the dimension of the rows of a table unless another one is named.
@@ -100,7 +97,7 @@ func (c *creation) createTable(cmd *cobra.Command, location string) (err error) 
 		err = c.appendTable(cmd, g, s)
 	}
 	if err != nil {
-		return c.undoTable(cmd, location, g, err)
+		return c.discard(cmd, location, g, "group", err)
 	}
 	place.NoteFolder(cmd, location)
 	if s.IsMasked() {
@@ -176,24 +173,4 @@ func (c *creation) appendTable(cmd *cobra.Command, g *zarr.Group, s *tabular.Sta
 	bar := progress.NewEstimate(cmd, "creating", total, progress.MovedBytes)
 	defer bar.End()
 	return g.Append(cmd.Context(), additions...)
-}
-
-// undoTable deletes a group that did not get its rows, even after an interrupt.
-func (c *creation) undoTable(cmd *cobra.Command, location string, g *zarr.Group, err error) error {
-	err = failure.On(cmd.Name(), location, err)
-	// An archive is not published before it is closed.
-	if s := g.Location().Store(); archive.IsNew(s) {
-		return errors.Join(err, zipstore.Discard(s))
-	}
-	defer g.Close()
-	note := "the new group was deleted again"
-	opt := session.Writing(cmd)
-	opt.SingleWriter = true // this command has just created the group
-	if failed := zarr.Delete(context.WithoutCancel(cmd.Context()), location, opt); failed != nil {
-		note = "the new group lacks its rows and could not be deleted: " + failure.OneLine(failed)
-	}
-	if c.overwrite {
-		note += "; the node that --overwrite replaced was deleted"
-	}
-	return failure.Leftover(err, "%s", note)
 }

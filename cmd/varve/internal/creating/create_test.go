@@ -29,7 +29,7 @@ func TestCreateUndo(t *testing.T) {
 			t.Fatal(err)
 		}
 		cancel()
-		err := c.undo(cmd, node, ctx.Err())
+		err := c.undo(cmd, node, "array", ctx.Err())
 		var u *failure.Undone
 		if !errors.As(err, &u) || !errors.Is(err, context.Canceled) || !strings.Contains(u.Note, "was deleted again") || strings.Contains(u.Note, "--overwrite") != overwrites {
 			t.Error(err)
@@ -37,7 +37,7 @@ func TestCreateUndo(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(node, "zarr.json")); err == nil {
 			t.Error("the array is still there")
 		}
-		if text := c.undo(cmd, node, ctx.Err()).Error(); !strings.Contains(text, "could not be deleted") {
+		if text := c.undo(cmd, node, "array", ctx.Err()).Error(); !strings.Contains(text, "could not be deleted") {
 			t.Error(text)
 		}
 	}

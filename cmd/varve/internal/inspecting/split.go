@@ -3,6 +3,7 @@
 package inspecting
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -143,14 +144,18 @@ func (s *splitting) readTimes(e *exporting, wanted bool) error {
 	if !wanted {
 		return nil
 	}
+	const remedy = "split it by elements, as --split %s:100, and name the files by their number, %%N"
 	c, err := cf.Coordinate(e.Context(), s.Array, s.dimension)
+	if errors.Is(err, zarr.ErrInvalidArgument) { // there is none, or it does not fit
+		return failure.BadArgument("no coordinate tells the times of dimension %q: "+remedy, s.dimension, s.dimension)
+	}
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	at, in, ok, err := cf.Instants(e.Context(), c)
 	if err == nil && !ok {
-		err = failure.BadArgument("%s has elements that are no times: split it by elements, as --split %s:100, and name the files by their number, %%N", c.Path(), s.dimension)
+		err = failure.BadArgument("%s has elements that are no times: "+remedy, c.Path(), s.dimension)
 	}
 	s.at, s.calendar = at, in
 	return err

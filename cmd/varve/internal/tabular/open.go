@@ -113,7 +113,7 @@ func (s *source) reader() (columnar.Reader, error) {
 func (s *source) fail(err error) error {
 	switch {
 	case errors.Is(err, columnar.ErrCorrupt):
-		return failure.OfKind(zarr.ErrCorrupt, "%s: %w", s.name, err)
+		return failure.OfKind(zarr.ErrCorrupt, "%s: %w; fetch or write the file again", s.name, err)
 	case errors.Is(err, columnar.ErrUnsupported):
 		return failure.OfKind(zarr.ErrUnsupported, "%s: %w (DuckDB or pandas can write the table without it)", s.name, err)
 	case err != nil:
