@@ -193,7 +193,7 @@ func TestTableAttributes(t *testing.T) {
 	}
 }
 
-// TestNotesOfTables checks that a note names no node that does not exist.
+// TestNotesOfTables checks that notes name nodes that exist.
 func TestNotesOfTables(t *testing.T) {
 	dir := era(t)
 	at := func(name string) string { return filepath.Join(dir, name) }

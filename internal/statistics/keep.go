@@ -27,6 +27,7 @@ import (
 //
 //  4. An entry has the version that the write of its chunk has told. A file gets a
 //     modification time that no other write has, so nobody else stores this version.
+//     File systems that keep whole seconds tell weak versions, which no entry gets.
 //  5. An inner chunk that an edit of its shard leaves alone keeps its entry, if that is of
 //     the version that the edit is conditional on. So does a chunk that is copied as it is
 //     encoded, if it is of the version that was copied.
@@ -84,7 +85,7 @@ func (l *look) isDone() bool {
 	}
 }
 
-// isKept waits for the answer. It is no if ctx ends before: a store may never answer.
+// isKept waits for the answer. A store may never give one: it is no when ctx ends.
 func (l *look) isKept(ctx context.Context) bool {
 	select {
 	case <-l.done:
